@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,10 +12,15 @@ import pytest
 from PIL import Image
 
 from salon_judges.editors import DiffusersEditor
+from salon_judges.editors.diffusers_pipeline import frame_rate
 from salon_judges.generators import DiffusersGenerator, PictureGenerator
+from salon_judges.media.video_container import outline
+from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.picture_decoding import Decoded, decode
 from salon_taxonomy.protocols import Edit, Editor, Media
-from salon_taxonomy.records import CallStatus
+from salon_taxonomy.records import CallStatus, MediaKind, MediaRole
+from salon_taxonomy.verdict import Unscored
 
 WRITTEN = BytesIO()
 Image.new("RGB", (32, 32), "teal").save(WRITTEN, "PNG")
@@ -113,6 +119,107 @@ def test_a_pipeline_is_loaded_from_its_folder_and_the_seed_settles_the_picture(p
     assert first is not None
     assert first.startswith(b"\x89PNG")
     assert first == again != other
+
+
+@pytest.mark.slow  # imports all families of pipelines
+def test_a_generator_edits_by_an_edit_pipeline_and_by_the_image_to_image_one_of_the_same_weights(
+    pipeline: Path, tmp_path: Path
+) -> None:
+    source = replace(PICTURE, role=MediaRole.SOURCE)
+    painter = saved_pipeline(tmp_path, "StableDiffusionPipeline", 4)
+
+    async def main(folder: Path) -> list[bytes | None]:
+        options = {"num_inference_steps": 2}
+        async with DiffusersGenerator(str(folder), options=options, device="cpu") as generator:
+            made = [await generator.generate("make it red.", seed=seed, given=[source]) for seed in (1, 1, 2)]
+            return [each.image.data if each.image else None for each in made]
+
+    for folder in (pipeline, painter):
+        first, again, other = asyncio.run(main(folder))
+        assert first is not None, folder
+        seen = decode(first)
+        assert isinstance(seen, Decoded)
+        assert (seen.width, seen.height) == (32, 32)
+        assert first == again != other
+    with pytest.raises(InputError, match="does not take"):
+        asyncio.run(DiffusersGenerator(str(painter)).generate("a", seed=1, given=[replace(source, role=MediaRole.FIRST_FRAME)]))
+
+
+def video_pipelines(folder: Path) -> None:
+    """Wan and LTX with random weights and an alphabet as vocabulary."""
+    diffusers = pytest.importorskip("diffusers")
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    words = ["<pad>", "</s>", "<unk>", *"abcdefghijklmnopqrstuvwxyz. "]
+    letters = Tokenizer(models.WordLevel({word: place for place, word in enumerate(words)}, unk_token="<unk>"))
+    letters.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    names = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=letters, model_max_length=32, **names)
+    torch.manual_seed(0)
+    size = {"vocab_size": 64, "d_model": 32, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_heads": 4}
+    heads = {"num_attention_heads": 2, "attention_head_dim": 12}
+    wan = diffusers.WanTransformer3DModel(
+        **heads, text_dim=32, freq_dim=256, ffn_dim=32, num_layers=1, qk_norm="rms_norm_across_heads", rope_max_seq_len=32
+    )
+    diffusers.WanPipeline(
+        tokenizer=tokenizer,
+        text_encoder=transformers.UMT5EncoderModel(transformers.UMT5Config(**size)),
+        vae=diffusers.AutoencoderKLWan(base_dim=3, z_dim=16, dim_mult=[1, 1, 1, 1], num_res_blocks=1),
+        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(),
+        transformer=wan,
+    ).save_pretrained(folder / "wan")
+    ltx = diffusers.LTXVideoTransformer3DModel(
+        **heads, in_channels=8, out_channels=8, cross_attention_dim=24, num_layers=1, caption_channels=32
+    )
+    widths = {"block_out_channels": (8,) * 4, "decoder_block_out_channels": (8,) * 4, "latent_channels": 8, "patch_size": 1}
+    layers = {"layers_per_block": (1,) * 5, "decoder_layers_per_block": (1,) * 5}
+    scaling = (True, True, False, False)
+    diffusers.LTXPipeline(
+        tokenizer=tokenizer,
+        text_encoder=transformers.T5EncoderModel(transformers.T5Config(**size)),
+        vae=diffusers.AutoencoderKLLTXVideo(
+            **widths, **layers, spatio_temporal_scaling=scaling, decoder_spatio_temporal_scaling=scaling
+        ),
+        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(),
+        transformer=ltx,
+    ).save_pretrained(folder / "ltx")
+
+
+@pytest.mark.slow  # imports two families of pipelines
+def test_pipelines_make_videos_of_prompts_and_of_first_frames_at_the_rate_that_they_or_the_user_say(tmp_path: Path) -> None:
+    video_pipelines(tmp_path)
+    frame = replace(PICTURE, role=MediaRole.FIRST_FRAME)
+
+    async def main(name: str, given: list[Media], **options: float) -> list[Edit]:
+        small = {"num_inference_steps": 2, "height": 32, "width": 32, "num_frames": 9, "max_sequence_length": 16}
+        shape = {**small, "guidance_scale": 1.0, **options}
+        async with DiffusersGenerator(str(tmp_path / name), makes=MediaKind.VIDEO, options=shape, device="cpu") as generator:
+            return [await generator.generate("a ball.", seed=seed, given=given) for seed in (1, 1, 2)]
+
+    for name, given, options, rate in (
+        ("wan", [], {"fps": 16}, 16),
+        ("ltx", [], {}, 25),
+        ("ltx", [frame], {"frame_rate": 12}, 12),
+    ):
+        first, again, other = asyncio.run(main(name, given, **options))
+        assert first.image is not None, first
+        assert first.image.kind == MediaKind.VIDEO
+        assert first.image == again.image != other.image
+        seen = outline(first.image.data or b"", DEFAULT_VIDEO_LIMITS)
+        assert not isinstance(seen, Unscored), seen
+        assert (seen.width, seen.height, seen.coded_frames) == (32, 32, 9)
+        assert seen.duration_s == pytest.approx(9 / rate, abs=1e-3)
+    with pytest.raises(InputError, match="fps"):
+        asyncio.run(main("wan", []))
+    with pytest.raises(InputError, match="takes no picture"):
+        asyncio.run(main("wan", [frame], fps=16))
+
+
+@pytest.mark.parametrize("fps", [0, -1, 1e9, float("nan"), float("inf"), True, "16", None])
+def test_a_rate_that_no_player_keeps_is_refused(fps: object) -> None:
+    with pytest.raises(InputError, match="frames per second"):
+        frame_rate(lambda prompt, fps=None: None, {"fps": fps})
 
 
 def test_a_call_that_the_pipeline_cannot_take_is_an_edit_without_a_picture(pipeline: Path) -> None:

@@ -100,11 +100,11 @@ def test_no_text_raises_but_as_an_error_of_input(text: str) -> None:
             imagine_clip(text)
 
 
-def test_five_objects_are_too_many_and_a_still_prompt_is_a_picture() -> None:
+def test_five_objects_are_too_many_and_a_prompt_is_of_one_kind() -> None:
     with pytest.raises(InputError, match="more than 4 objects"):
         imagine_clip("Five red stars move up.")
-    made = asyncio.run(DrawGenerator().generate("A red star.", seed=1)).image
-    assert made is not None and made.kind == MediaKind.IMAGE
+    for makes, wrong in ((MediaKind.VIDEO, "A red star."), (MediaKind.IMAGE, "A red star moves up.")):
+        assert asyncio.run(DrawGenerator(makes=makes).generate(wrong, seed=1)).status == CallStatus.REJECTED
 
 
 def test_the_pixel_judge_sees_in_encoded_videos_what_is_true_of_them(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_the_pixel_judge_sees_in_encoded_videos_what_is_true_of_them(tmp_path: P
     for seed in range(12):
         motion, name = list(Motion)[seed % 4], f"{list(Colour)[seed % 7]} {('star', 'circle', 'square')[seed % 3]}"
         prompt = f"A {name} moves {motion}, and a black hexagon moves up."
-        made = asyncio.run(DrawGenerator(slips=0.7).generate(prompt, seed=seed))
+        made = asyncio.run(DrawGenerator(0.7, makes=MediaKind.VIDEO).generate(prompt, seed=seed))
         assert made.image is not None and made.image.kind == MediaKind.VIDEO and made.image.data is not None
         sampled = sample_video(made.image.data, VideoPolicy(frames_per_second=5.0))
         assert not isinstance(sampled, Unscored)
@@ -128,7 +128,7 @@ def test_the_pixel_judge_sees_in_encoded_videos_what_is_true_of_them(tmp_path: P
 
 
 def test_a_video_whose_frames_were_not_taken_is_a_rejected_call() -> None:
-    made = asyncio.run(DrawGenerator(slips=0).generate("A red star moves up.", seed=0)).image
+    made = asyncio.run(DrawGenerator(0, makes=MediaKind.VIDEO).generate("A red star moves up.", seed=0)).image
     assert made is not None
     reply = asyncio.run(PixelJudge().ask(Question((made, "Does the red star move up?"))))
     assert reply.status == CallStatus.REJECTED and "frames" in (reply.error or "")

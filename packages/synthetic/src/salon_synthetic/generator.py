@@ -1,27 +1,28 @@
-"""The generator ``draw:``: pictures and videos of prompts without a model."""
+"""The generator ``draw:``: pictures, videos and edits of drawn scenes, without a model."""
 
 import asyncio
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
+from salon_synthetic.draw_editor.editor import DrawEditor
 from salon_synthetic.scenes.drawing import png
 from salon_synthetic.scenes.imagining import RULES, SLIPS, imagine
 from salon_synthetic.scenes.moving import RULES as MOVING_RULES
-from salon_synthetic.scenes.moving import Clip, imagine_clip, reads_clip, write_moving
+from salon_synthetic.scenes.moving import Clip, imagine_clip, write_moving
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import Closing
 from salon_taxonomy.protocols import Edit, Media
-from salon_taxonomy.records import CallStatus, MediaKind
+from salon_taxonomy.records import CallStatus, MediaKind, MediaRole
 
 
 class DrawGenerator(Closing):
     """Draws scenes of simple objects, with slips as generators make them; needs no model and no network.
 
-    A prompt about what moves or appears gives a video (MP4), any other a picture.
-
     Args:
         slips: the chance, 0 to 1, that an object comes out wrong, and that a relation is not heeded.
+        makes: pictures of scenes, or videos (MP4) of what moves and appears in them.
 
     Raises:
         InputError: ``slips`` is not within 0 and 1.
@@ -34,19 +35,24 @@ class DrawGenerator(Closing):
 
     name: str = "draw"
 
-    def __init__(self, slips: float = SLIPS) -> None:
+    def __init__(self, slips: float = SLIPS, *, makes: MediaKind = MediaKind.IMAGE) -> None:
         if not 0 <= slips <= 1:
             raise InputError("the chance of a slip is a number from 0 to 1, not", value=slips)
-        self._slips = slips
-        self.version = digest("generator", {"kind": "draw", "rules": [RULES, MOVING_RULES], "slips": slips})
+        self._slips, self._makes = slips, makes
+        rules = RULES if makes == MediaKind.IMAGE else MOVING_RULES
+        self.version = digest("generator", {"kind": "draw", "rules": rules, "slips": slips})
 
-    async def generate(self, prompt: str, *, seed: int) -> Edit:
-        """Return the drawn scene; ``REJECTED`` for a prompt that is not understood."""
+    async def generate(self, prompt: str, *, seed: int, given: Sequence[Media] = ()) -> Edit:
+        """Return the drawn scene, or the edit of the one that is given; ``REJECTED`` for a prompt that is not understood."""
+        if given and (self._makes != MediaKind.IMAGE or len(given) > 1 or given[0].role != MediaRole.SOURCE):
+            return Edit(None, CallStatus.REJECTED, self.version, error="draw: edits one picture with each prompt")
+        if given:
+            return await DrawEditor().edit(given[0], prompt)
         return await asyncio.to_thread(self._drawn, prompt, seed)
 
     def _drawn(self, prompt: str, seed: int) -> Edit:
         try:
-            if reads_clip(prompt):
+            if self._makes == MediaKind.VIDEO:
                 return Edit(_video(imagine_clip(prompt, seed=seed, slips=self._slips)), version=self.version)
             scene = imagine(prompt, seed=seed, slips=self._slips)
         except InputError as error:

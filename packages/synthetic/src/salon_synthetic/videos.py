@@ -5,12 +5,12 @@ is gone for the middle third, in ``morph`` the ball grows corners and another co
 """
 
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.video_encoding import encode as encode
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 ClipKind: TypeAlias = Literal["clean", "flicker", "pop", "morph", "freeze"]
 CLIP_KINDS: Final[tuple[ClipKind, ...]] = ("clean", "flicker", "pop", "morph", "freeze")
 """Every kind of clip that is drawn."""
-_CODECS: Final = {".mp4": "libx264", ".mov": "libx264", ".mkv": "libx264", ".webm": "libvpx", ".avi": "mpeg4"}
 
 
 def clip_frames(kind: ClipKind, count: int, *, size: tuple[int, int] = (160, 120), seed: int = 0) -> "Iterator[Image]":
@@ -69,7 +68,7 @@ def write_clip(
         rate: pictures per second.
         size: in pixels, both even.
         seed: of what varies.
-        options: further keywords of :func:`encode`.
+        options: further keywords of :func:`~salon_taxonomy.video_encoding.encode`.
 
     Returns:
         The path.
@@ -82,58 +81,6 @@ def write_clip(
     count = max(1, round(seconds * rate))
     encode(path, clip_frames(kind, count, size=size, seed=seed), size=size, rate=rate, **options)
     return path
-
-
-def encode(
-    path: Path,
-    images: "Iterator[Image]",
-    *,
-    size: tuple[int, int],
-    rate: int = 10,
-    stamps: list[int] | None = None,
-    rotation: int = 0,
-    container_options: dict[str, str] | None = None,
-) -> None:
-    """Write pictures as a video.
-
-    Args:
-        path: where; the ending says the container.
-        images: RGB, all of the given size.
-        size: in pixels, both even.
-        rate: pictures per second.
-        stamps: when each picture is shown, in thousandths of a second, for a varying rate; None: evenly.
-        rotation: in degrees, a multiple of 90: by which players turn the picture.
-        container_options: of FFmpeg's writer (``movflags``).
-
-    Raises:
-        InputError: for an unknown ending, or without PyAV.
-    """
-    try:
-        import av
-    except ImportError as error:
-        raise InputError(
-            "videos need PyAV", hint="In a clone of Salon: uv pip install './packages/synthetic[video]'."
-        ) from error
-
-    codec = _CODECS.get(path.suffix.lower())
-    if codec is None:
-        raise InputError("unknown ending of a video", source=path, value=path.suffix, allowed=_CODECS)
-    with av.open(str(path), "w", options=container_options or {}) as container:
-        stream: Any = container.add_stream(codec, rate=rate)
-        stream.width, stream.height = size
-        stream.pix_fmt = "yuv420p"
-        stream.codec_context.thread_count = 1
-        if stamps is not None:
-            stream.codec_context.time_base = Fraction(1, 1000)
-        if rotation:
-            stream.set_display_rotation(rotation)
-        make_frame: Any = av.VideoFrame.from_image
-        for number, image in enumerate(images):
-            frame = make_frame(image)
-            frame.pts = number if stamps is None else stamps[number]
-            frame.time_base = Fraction(1, rate) if stamps is None else Fraction(1, 1000)
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode())
 
 
 def _ball(draw: Any, centre: tuple[float, float], radius: float, colour: tuple[int, int, int], change: float) -> None:

@@ -27,7 +27,7 @@ _COMMANDS = {
     ),
     "generate": LazyCommand(
         "salon_bench.cli.generate:generate",
-        "Make a picture for every prompt of PROMPTS with a diffusers pipeline, an images server or any command; resumable.",
+        "Make a picture or video for every prompt of PROMPTS with a diffusers pipeline, a server or any command; resumable.",
     ),
     "list": LazyCommand("salon_bench.cli.runs:list_", "List the suites of all installed packages."),
     "magic-bench-377": LazyCommand(

@@ -1,9 +1,11 @@
-"""Generate pictures for every prompt, resumable: a picture counts once its line is in the manifest.
+"""Generate pictures or videos for every prompt, resumable: one counts once its line is in the manifest.
 
     FOLDER/generations.jsonl      the manifest: a line for each picture, which suites read (``--generations FOLDER``)
     FOLDER/<prompt_id>.<sample>.png
 
-The picture is flushed to the disk before its line is written. After a kill, the same command makes what is missing.
+What comes with a prompt (sources, a first frame) is read and checked before the generator is asked, and its SHA-256 is in the
+line. What is made is decoded to its end, and flushed to the disk before its line is written. After a kill, the same command
+makes what is missing.
 """
 
 import asyncio
@@ -14,7 +16,7 @@ import resource
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
@@ -22,12 +24,16 @@ from typing import Any, Final
 from salon_bench.runs.progress import NoWatcher, RunProgress, Watcher
 from salon_bench.suites.contract.suite import SuitePrompt
 from salon_judges.clients.line_files import LineFile, lines_of
-from salon_judges.formats.generations import MANIFEST
+from salon_judges.formats.generations import MANIFEST, Generated
 from salon_judges.generators import PictureGenerator
+from salon_judges.media.video_container import container_of, ending_of
+from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoPolicy
+from salon_judges.media.video_sampling import sample_video
 from salon_taxonomy.digest import digest
+from salon_taxonomy.enums import MediaKind, MediaRole
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.media_files import bad_media, read_inside
 from salon_taxonomy.picture_decoding import decode
-from salon_taxonomy.picture_formats import format_of
 from salon_taxonomy.protocols import Edit, Media
 from salon_taxonomy.verdict import Reason, Unscored
 from salon_taxonomy.whole_files import write_whole
@@ -39,6 +45,10 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _MOST_PROBLEMS: Final = 5
 _MIB: Final = 1 << 20
 _SAME: Final = ("prompt", "seed", "generator", "generator_version")
+_GIVEN: Final = (MediaRole.SOURCE, MediaRole.FIRST_FRAME)
+"""The roles of what a generator is given; references and masks are for judges."""
+_CHECKED: Final = VideoPolicy(most_frames=1, most_pixels=1)
+"""All frames of a video are decoded, and none is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +87,21 @@ class _Wanted:
     seed: int
     generator: str
     generator_version: str
+    given: tuple[Generated, ...] = ()
+
+    @property
+    def given_sha256(self) -> dict[str, list[str]]:
+        """The digests of what comes with the prompt, by their keys in the manifest."""
+        keys: dict[str, list[str]] = {}
+        for file in self.given:
+            keys.setdefault(f"{file.role}_sha256", []).append(file.sha256 or "")
+        return keys
 
     def line(self, path: str, content: bytes, costs: Mapping[str, object]) -> dict[str, object]:
         """Return the line of the manifest."""
-        own: dict[str, object] = {name: getattr(self, name) for name in self.__slots__}
-        return {"prompt_id": own.pop("prompt_id"), "path": path, **own, "sha256": hashlib.sha256(content).hexdigest(), **costs}
+        own: dict[str, object] = {name: getattr(self, name) for name in ("sample", *_SAME)}
+        sha256 = hashlib.sha256(content).hexdigest()
+        return {"prompt_id": self.prompt_id, "path": path, **own, "sha256": sha256, **self.given_sha256, **costs}
 
 
 @dataclass(slots=True)
@@ -126,7 +146,7 @@ async def generate_pictures(
             raise InputError("must be 1 or more", column=name, value=value)
     identity = (generator.name, generator.version)
     wanted = [
-        _Wanted(item.prompt.prompt_id, sample, item.prompt.text, seed + sample, *identity)
+        _Wanted(item.prompt.prompt_id, sample, item.prompt.text, seed + sample, *identity, _given(item))
         for item in prompts
         for sample in range(samples)
     ]
@@ -186,14 +206,44 @@ def _is_there(wanted: _Wanted, known: dict[tuple[str, int], dict[str, Any]], man
     line = known.get((wanted.prompt_id, wanted.sample))
     if line is None:
         return False
-    for name in _SAME:
-        if line[name] != getattr(wanted, name):
+    now = {name: getattr(wanted, name) for name in _SAME} | {f"{role}_sha256": None for role in _GIVEN} | wanted.given_sha256
+    for name, value in now.items():
+        if line.get(name) != value:
             problem = (
                 f"sample {wanted.sample} of the prompt {wanted.prompt_id!r} was made with another {name.replace('_', ' ')}:"
             )
             hint = "Give another --output, or delete this folder."
-            raise InputError(problem, source=manifest, value=line[name], allowed=[getattr(wanted, name)], hint=hint)
+            raise InputError(problem, source=manifest, value=line.get(name), allowed=[value], hint=hint)
     return True
+
+
+def _given(item: SuitePrompt) -> tuple[Generated, ...]:
+    """Return the files that the generator is given, in the order of the roles."""
+    return tuple(file for role in _GIVEN for file in item.media if file.role == role)
+
+
+def _read(file: Generated) -> Media | Unscored:
+    """Read and check what comes with a prompt."""
+    data = file.data if file.data is not None else read_inside(file.path, file.root, DEFAULT_VIDEO_LIMITS.most_bytes)
+    if isinstance(data, Unscored):
+        return replace(data, detail=f"{file.role}: {data.detail}")
+    kind = MediaKind.VIDEO if container_of(data) else MediaKind.IMAGE
+    problem = _problem(data, kind)
+    if problem is None and hashlib.sha256(data).hexdigest() != file.sha256:
+        problem = bad_media("the file was replaced since this start")
+    if problem is not None:
+        return replace(problem, detail=f"{file.role}: {problem.detail}")
+    return replace(Media.from_bytes(data, kind), uri=str(file.path), role=file.role)
+
+
+def _problem(content: bytes, kind: MediaKind) -> Unscored | None:
+    """Return what is wrong with a picture or video, decoded to its end.
+
+    Raises:
+        InputError: a video cannot be read without PyAV.
+    """
+    checked = sample_video(content, _CHECKED) if kind == MediaKind.VIDEO else decode(content, checked_only=True)
+    return checked if isinstance(checked, Unscored) else None
 
 
 class _Job:
@@ -236,10 +286,10 @@ class _Job:
     async def _work(self, waiting: Iterator[_Wanted], kept: int) -> None:
         for wanted in waiting:
             began = perf_counter()
-            edit = await self._generator.generate(wanted.prompt, seed=wanted.seed)
+            edit = await self._made(wanted)
             costs = {"seconds": round(perf_counter() - began, 6), "memory_mb": _peak_memory(), "settings": self._settings}
             known = {name: value for name, value in costs.items() if value is not None}
-            problem = await asyncio.to_thread(self._keep, wanted, edit, known)
+            problem = edit if isinstance(edit, Unscored) else await asyncio.to_thread(self._keep, wanted, edit, known)
             counts = self._counts
             if problem is None:
                 counts.made += 1
@@ -253,20 +303,27 @@ class _Job:
             if counts.in_a_row >= MOST_FAILURES_IN_A_ROW:
                 return
 
+    async def _made(self, wanted: _Wanted) -> Edit | Unscored:
+        given: list[Media] = []
+        for file in wanted.given:
+            media = await asyncio.to_thread(_read, file)
+            if isinstance(media, Unscored):
+                return media
+            given.append(media)
+        return await self._generator.generate(wanted.prompt, seed=wanted.seed, given=given)
+
     def _keep(self, wanted: _Wanted, edit: Edit, costs: Mapping[str, object]) -> Unscored | None:
         """Write a picture and its line; returns the reason of a failure."""
         if edit.image is None:
             return edit.problem()
         content = _data(edit.image)
-        checked = decode(content, checked_only=True)
-        if isinstance(checked, Unscored):
-            return checked
-        kind = format_of(content)
-        ending = (kind.media_type if kind else "image/png").rpartition("/")[2]
+        problem = _problem(content, edit.image.kind)
+        if problem is not None:
+            return problem
         # file systems fold capitals
         plain = _PLAIN.fullmatch(wanted.prompt_id) and wanted.prompt_id.casefold() not in self._alike
         stem = wanted.prompt_id if plain else digest("prompt file", wanted.prompt_id)
-        path = f"{stem}.{wanted.sample}.{ending}"
+        path = f"{stem}.{wanted.sample}.{ending_of(content)}"
         write_whole(self._folder / path, content, flushed=True)
         self._file.append(json.dumps(wanted.line(path, content, costs), ensure_ascii=False).encode())
         return None

@@ -69,12 +69,19 @@ class Endpoint:
 
     async def post(self, pieces: Sequence[bytes], timeout_s: float) -> Attempt:
         """Send one body and wait for its reply, at most so many seconds. Raises nothing but a cancellation."""
+        return await self._exchange("POST", self._url, timeout_s, _Pieces(pieces))
+
+    async def get(self, below: Sequence[bytes], timeout_s: float) -> Attempt:
+        """Fetch what lies at a path below the URL, the path in pieces; otherwise as :meth:`post`."""
+        return await self._exchange("GET", f"{self._url}/{b'/'.join(below).decode()}", timeout_s, None)
+
+    async def _exchange(self, method: str, url: str, timeout_s: float, body: "_Pieces | None") -> Attempt:
         limits = self._limits
         patience = self._patience if timeout_s >= limits.timeout_s else aiohttp.ClientTimeout(total=timeout_s)
         began = perf_counter()
         try:
             session = await self._open_session()
-            async with session.post(self._url, data=_Pieces(pieces), timeout=patience, allow_redirects=False) as response:
+            async with session.request(method, url, data=body, timeout=patience, allow_redirects=False) as response:
                 content = await _read(response, limits.most_reply_bytes)
                 latency = (perf_counter() - began) * 1000
                 if content is not None and len(content) > _LARGE:

@@ -12,6 +12,7 @@ import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
+from typing import TypeAlias
 
 from salon_judges.clients.pacing import Clock, Congestion, Pacing, Permit
 from salon_judges.clients.settings import ServerLimits
@@ -40,6 +41,10 @@ class Attempt:
     retry_after_s: float | None = None
 
 
+Post: TypeAlias = Callable[[Sequence[bytes], float], Awaitable[Attempt]]
+"""Sends a body and waits for its reply, at most so many seconds."""
+
+
 class Calls:
     """The calls to one endpoint, which share its pace.
 
@@ -52,9 +57,7 @@ class Calls:
         pacing: how fast the server is asked.
     """
 
-    def __init__(
-        self, limits: ServerLimits, post: Callable[[Sequence[bytes], float], Awaitable[Attempt]], clock: Clock
-    ) -> None:
+    def __init__(self, limits: ServerLimits, post: Post, clock: Clock) -> None:
         self.pacing = Pacing(
             limits.concurrency,
             requests_per_minute=limits.requests_per_minute,
@@ -67,8 +70,8 @@ class Calls:
         self._backoff = Backoff.of(limits)
         self._calls = 0
 
-    async def reply(self, pieces: Sequence[bytes], most_tokens: int = 0) -> Reply:
-        """Send a body, with retries; ``most_tokens`` are reserved where tokens are paced.
+    async def reply(self, pieces: Sequence[bytes], most_tokens: int = 0, *, post: Post | None = None) -> Reply:
+        """Send a body, with retries; ``most_tokens`` are reserved where tokens are paced, ``post`` sends another request.
 
         Raises nothing but a cancellation.
         """
@@ -78,7 +81,7 @@ class Calls:
         gives_up_at = self._clock.now() + self._limits.deadline_s
         failed: list[Reply] = []
         while permit is not None:
-            attempt = await self._attempt(pieces, permit, gives_up_at)
+            attempt = await self._attempt(pieces, permit, gives_up_at, post or self._post)
             if not attempt.retry or len(failed) + 1 >= self._limits.attempts:
                 return replace(attempt.reply, earlier=tuple(failed)) if failed else attempt.reply
             failed.append(attempt.reply)
@@ -87,13 +90,13 @@ class Calls:
         late = f"{last.error}; no time was left for another attempt"
         return replace(last, error=late, earlier=tuple(failed))
 
-    async def _attempt(self, pieces: Sequence[bytes], permit: Permit, gives_up_at: float) -> Attempt:
+    async def _attempt(self, pieces: Sequence[bytes], permit: Permit, gives_up_at: float, post: Post) -> Attempt:
         limits = self._limits
         outcome, tokens = Congestion.UNKNOWN, None
         try:
             # The first attempt begins when the deadline does, so it has its whole time.
             timeout_s = min(limits.timeout_s, max(0.001, gives_up_at - self._clock.now()))
-            attempt = await self._post(pieces, timeout_s)
+            attempt = await post(pieces, timeout_s)
             outcome, tokens = attempt.outcome, _tokens(attempt.reply.usage)
         finally:
             self.pacing.release(permit, outcome, tokens)

@@ -4,6 +4,7 @@
 
 Further kinds come from installed packages (``salon_taxonomy.plugins``): ``draw:`` from ``salon-synthetic``. The contract
 (``Editor``, ``Edit``) is in ``salon_taxonomy.protocols``: an edit that fails is an ``Edit`` with its reason, not an exception.
+``videos_server.py`` makes videos, for :mod:`salon_judges.generators`.
 
 Nothing is imported before it is asked for (PEP 562).
 """

@@ -1,11 +1,14 @@
 """Pipelines of diffusers on this machine, and the editor that runs one on a picture. Needs ``salon-judges[diffusers]``."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property, partial
 from importlib import import_module
+from inspect import Parameter, signature
 from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any, ClassVar, Final
 
@@ -17,7 +20,14 @@ from salon_taxonomy.plugins import Closing, in_thread
 from salon_taxonomy.protocols import Edit, Media
 from salon_taxonomy.records import CallStatus, MediaKind
 from salon_taxonomy.verdict import Unscored
+from salon_taxonomy.video_encoding import encode
 
+_RATES: Final = ("fps", "frame_rate")
+_MOST_FRAMES_PER_SECOND: Final = 240
+_CRF: Final = "14"
+"""Of x264; its default of 23 adds artifacts of its own to a video that is judged for artifacts."""
+_FROM_A_PICTURE: Final = {"LTXPipeline": "LTXImageToVideoPipeline"}
+"""Pipelines whose weights also animate a picture, and which `AutoPipelineForImage2Image` does not know."""
 _INSTALL: Final = "In a clone of Salon: uv pip install './packages/judges[diffusers]'."
 
 
@@ -34,6 +44,8 @@ class LocalPipeline(Closing):
 
     kind: ClassVar[str]
     """The word for it in digests."""
+    makes: MediaKind = MediaKind.IMAGE
+    """What its calls return."""
 
     def __init__(
         self,
@@ -64,14 +76,17 @@ class LocalPipeline(Closing):
         """
         folder = Path(self._model)
         model: dict[str, Digestible] = {"weights": pipeline_digest(folder)} if folder.is_dir() else {"model": self._model}
-        return digest(self.kind, {"kind": "diffusers", **model, "dtype": self._dtype, "options": self._options})
+        encoded = {"encoder": f"x264 crf {_CRF}"} if self.makes == MediaKind.VIDEO else {}
+        return digest(self.kind, {"kind": "diffusers", **model, **encoded, "dtype": self._dtype, "options": self._options})
 
     async def close(self) -> None:
         """Let go of the model."""
         self._pipeline = None
 
     async def run(self, seed: int | None, **inputs: object) -> Edit:
-        """Call the pipeline, and return its first picture as PNG.
+        """Call the pipeline, and return its first picture as PNG, or its first video as MP4.
+
+        A pipeline whose call takes no ``image`` is run as the one that does, with the same weights.
 
         ``REJECTED`` with the reason where the pipeline fails, ``UNREACHABLE`` without memory.
 
@@ -80,13 +95,13 @@ class LocalPipeline(Closing):
         """
         self._lock = self._lock or asyncio.Lock()
         async with self._lock:
-            pipeline = await asyncio.to_thread(self._loaded)
+            pipeline = await asyncio.to_thread(self._ready, inputs)
             began = perf_counter()
             called = in_thread(partial(self._called, pipeline, seed, inputs))
             [outcome] = await asyncio.gather(called, return_exceptions=True)  # pipelines raise anything on bad calls
             latency_ms = (perf_counter() - began) * 1000
         if isinstance(outcome, bytes):
-            return Edit(Media.from_bytes(outcome), version=self.version, latency_ms=latency_ms)
+            return Edit(Media.from_bytes(outcome, self.makes), version=self.version, latency_ms=latency_ms)
         if not isinstance(outcome, Exception):
             raise outcome
         failed = f"the pipeline failed ({type(outcome).__name__}: {str(outcome)[:200]})"
@@ -96,18 +111,26 @@ class LocalPipeline(Closing):
         return Edit(None, CallStatus.UNREACHABLE if full else CallStatus.REJECTED, self.version, latency_ms, failed)
 
     def _called(self, pipeline: Any, seed: int | None, inputs: Mapping[str, object]) -> bytes:
-        """Return the first picture as PNG."""
-        options = dict(self._options)
+        """Return the first picture as PNG, or the first video as MP4."""
+        options: dict[str, Any] = dict(self._options)
         if seed is not None:
             options["generator"] = import_module("torch").Generator("cpu").manual_seed(seed)
+        if self.makes == MediaKind.VIDEO:
+            rate = frame_rate(pipeline, options)
+            if "fps" not in _parameters(pipeline):
+                options.pop("fps", None)
+            return _mp4(pipeline(**{"output_type": "pil", **inputs, **options}).frames[0], rate)
         stream = BytesIO()
         pipeline(**inputs, **options).images[0].convert("RGB").save(stream, "PNG")
         return stream.getvalue()
 
-    def _loaded(self) -> Any:
+    def _ready(self, inputs: Mapping[str, object]) -> Any:
+        """Return the pipeline for a call with these inputs, loaded at first use."""
         if self._pipeline is None:
             self._pipeline = load_pipeline(self._model, device=self._device, dtype=self._dtype)
-        return self._pipeline
+        if self.makes == MediaKind.VIDEO:
+            frame_rate(self._pipeline, self._options)
+        return taking_pictures(self._pipeline) if "image" in inputs else self._pipeline
 
 
 def load_pipeline(model: str, *, device: str | None = None, dtype: str | None = None, **options: object) -> Any:
@@ -141,6 +164,67 @@ def load_pipeline(model: str, *, device: str | None = None, dtype: str | None = 
     return pipeline.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
+def taking_pictures(pipeline: Any) -> Any:
+    """Return the pipeline of the same weights whose call takes ``image``: itself, or the image-to-image or -video one.
+
+    Raises:
+        InputError: there is none.
+    """
+    if "image" in _parameters(pipeline):
+        return pipeline
+    diffusers, name = import_module("diffusers"), type(pipeline).__name__
+    if name in _FROM_A_PICTURE:
+        other = getattr(diffusers, _FROM_A_PICTURE[name])(**pipeline.components)
+    else:
+        try:
+            other = diffusers.AutoPipelineForImage2Image.from_pipe(pipeline)
+        except (ValueError, OSError, AttributeError) as error:
+            problem = "is a pipeline that takes no picture; the prompts bring one"
+            raise InputError(
+                problem, value=name, hint="Name a model whose pipeline edits pictures or animates them."
+            ) from error
+    other.set_progress_bar_config(disable=True)
+    return other
+
+
+def frame_rate(pipeline: Any, options: Mapping[str, Any]) -> Fraction:
+    """Return how many frames of a pipeline's videos are shown in a second.
+
+    The option ``fps`` or ``frame_rate`` says it, else the default of the call's argument of that name.
+
+    Args:
+        pipeline: any callable.
+        options: of its call.
+
+    Raises:
+        InputError: neither says it, or it is no number above 0 and up to 240.
+
+    Example:
+        >>> frame_rate(lambda prompt, frame_rate=25: None, {}), frame_rate(lambda prompt: None, {"fps": 23.976})
+        (Fraction(25, 1), Fraction(2997, 125))
+    """
+    parameters = _parameters(pipeline)
+    own = [parameters[name].default for name in _RATES if name in parameters]
+    rate = next((options[name] for name in _RATES if name in options), own[0] if own else None)
+    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate <= _MOST_FRAMES_PER_SECOND:
+        problem = f"frames per second of this pipeline's videos are a number above 0 and up to {_MOST_FRAMES_PER_SECOND}, not"
+        hint = "Write --set fps=16, or what the model's page says."
+        raise InputError(problem, source=type(pipeline).__name__, key="fps", value=rate, hint=hint)
+    return Fraction(rate).limit_denominator(1001)
+
+
+def _parameters(pipeline: Any) -> Mapping[str, Parameter]:
+    return signature(pipeline.__call__ if hasattr(pipeline, "set_progress_bar_config") else pipeline).parameters
+
+
+def _mp4(frames: Sequence[Any], rate: Fraction) -> bytes:
+    """Return PIL pictures as an MP4 file."""
+    with TemporaryDirectory(prefix="salon-video-") as folder:
+        path = Path(folder, "video.mp4")
+        encode(path, (frame.convert("RGB") for frame in frames), size=frames[0].size, rate=rate, encoder_options={"crf": _CRF})
+        return path.read_bytes()
+
+
 class DiffusersEditor(LocalPipeline):
     """Run any image-to-image pipeline that takes a prompt, one edit at a time.
 
@@ -157,11 +241,16 @@ class DiffusersEditor(LocalPipeline):
         Raises:
             InputError: for a video or a picture that cannot be decoded, and when the pipeline cannot be loaded.
         """
-        picture = await asyncio.to_thread(_picture, image)
+        picture = await asyncio.to_thread(decoded_picture, image)
         return await self.run(seed, image=picture, prompt=instruction)
 
 
-def _picture(image: Media) -> Any:
+def decoded_picture(image: Media) -> Any:
+    """Return a picture in RGB, as pipelines take it.
+
+    Raises:
+        InputError: it is a video, or cannot be read or decoded.
+    """
     if image.kind != MediaKind.IMAGE:
         raise InputError("an editor of pictures takes no video", column="image", value=image.uri)
     data = image.data

@@ -16,6 +16,7 @@ from salon_judges.media.policy import PicturePolicy
 from salon_judges.media.video_policy import VideoLimits
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.media_files import bad_media
+from salon_taxonomy.picture_formats import format_of
 from salon_taxonomy.verdict import Unscored
 
 if TYPE_CHECKING:
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
 
 _FTYP_BOXES: Final = (b"ftyp", b"moov", b"mdat", b"free", b"wide", b"skip")
 _STILL_BRANDS: Final = (b"avif", b"mif1", b"heic", b"heix", b"msf1")
+_ENDINGS: Final = {
+    "video/mp4": "mp4",
+    "video/quicktime": "mov",
+    "video/webm": "webm",
+    "video/x-matroska": "mkv",
+    "video/x-msvideo": "avi",
+}
 _LOST_SHARE: Final = 0.05
 _LOST_SECONDS: Final = 0.3
 
@@ -68,6 +76,19 @@ def media_type_of(data: bytes) -> str:
     if data[:4] == b"\x1aE\xdf\xa3":
         return "video/webm" if b"webm" in data[:64] else "video/x-matroska"
     return "video/x-msvideo" if data[:4] == b"RIFF" else "video/quicktime" if data[8:12] == b"qt  " else "video/mp4"
+
+
+def ending_of(data: bytes) -> str | None:
+    """Return the ending of a file's name by its first bytes; None for what is no picture and no video.
+
+    Example:
+        >>> ending_of(b"\\x00\\x00\\x00\\x20ftypisom"), ending_of(b"\\xff\\xd8\\xff\\xe0"), ending_of(b"a text")
+        ('mp4', 'jpeg', None)
+    """
+    picture = format_of(data)
+    if picture is not None:
+        return picture.media_type.rpartition("/")[2]
+    return _ENDINGS[media_type_of(data)] if container_of(data) else None
 
 
 @dataclass(frozen=True, slots=True)

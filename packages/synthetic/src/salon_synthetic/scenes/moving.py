@@ -191,7 +191,7 @@ def reads_clip(prompt: str) -> bool:
 
 
 def write_moving(path: Path, clip: Clip, *, seconds: float = SECONDS, rate: int = RATE) -> Path:
-    """Draw a clip and encode it (:func:`~salon_synthetic.videos.encode`): 256 by 256, without sound.
+    """Draw a clip and encode it (:func:`~salon_taxonomy.video_encoding.encode`): 256 by 256, without sound.
 
     Args:
         path: where; the ending says the container.
@@ -199,7 +199,7 @@ def write_moving(path: Path, clip: Clip, *, seconds: float = SECONDS, rate: int 
         seconds: how long.
         rate: frames per second.
     """
-    from salon_synthetic.videos import encode
+    from salon_taxonomy.video_encoding import encode
 
     encode(path, clip.frames(max(1, round(seconds * rate))), size=(CANVAS, CANVAS), rate=rate)
     return path
@@ -210,7 +210,7 @@ def answered(question: str, scenes: Sequence[Scene]) -> bool | None:
 
     Args:
         question: about motion, order, a jump, whether something stays, or about a scene: true of more than half of them.
-        scenes: exact ones (:meth:`Clip.scenes`), or those that were seen in a video's frames; four or more show every violation.
+        scenes: exact ones (:meth:`Clip.scenes`), or those that were seen in a video's frames; eight show every violation.
 
     Example:
         >>> scenes = imagine_clip("A red star appears, then two blue circles appear.", slips=0).scenes(8)

@@ -13,7 +13,8 @@ from the folder of the table, or in Parquet the bytes, as they are or in a struc
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from salon_bench.suites.contract.suite import SuitePrompt
 from salon_console.hub_files import linked_folder
 from salon_console.table_rows import TABLE_ENDINGS, TableRow, UsableRows, unique_rows
 from salon_judges.formats.generation_tables import located
-from salon_judges.formats.generations import PICTURE_SUFFIXES, VIDEO_SUFFIXES, Generated
+from salon_judges.formats.generations import PICTURE_SUFFIXES, VIDEO_SUFFIXES, Generated, Generations, read_generations
 from salon_judges.media.policy import DEFAULT_LIMITS
 from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS
 from salon_taxonomy.digest import Digestible, file_sha256
@@ -89,6 +90,36 @@ def read_prompts(
     if source.suffix.lower() not in _ENDINGS:
         raise InputError("unknown kind of prompt file", source=source, value=source.suffix, allowed=_ENDINGS)
     return _unique(source, suite, files)
+
+
+def with_sources(prompts: Sequence[SuitePrompt], folder: Path, *, video: bool = False) -> list[SuitePrompt]:
+    """Return the prompts with the files of a folder that are named by their ids (``read_generations``).
+
+    Args:
+        prompts: all of which need a file.
+        folder: of pictures and videos.
+        video: videos are made: a picture is then the first frame, not a source.
+
+    Raises:
+        InputError: a prompt has no file in the folder, or brings a file already.
+    """
+    files = read_generations(
+        folder, "source", [item.prompt.prompt_id for item in prompts], suffixes=(*PICTURE_SUFFIXES, *VIDEO_SUFFIXES)
+    )
+    return [replace(item, media=_sources_of(item, files, folder, video=video)) for item in prompts]
+
+
+def _sources_of(item: SuitePrompt, files: Generations, folder: Path, *, video: bool) -> tuple[Generated, ...]:
+    own = files.of(item.prompt.prompt_id, "source")
+    if not own:
+        hint = "Name files <prompt_id>.png; <prompt_id>.0.png, <prompt_id>.1.png for several."
+        raise InputError("has no file for the prompt", source=folder, value=item.prompt.prompt_id, hint=hint)
+    bring = [file for file in item.media if file.role in (MediaRole.SOURCE, MediaRole.FIRST_FRAME)]
+    if bring:
+        raise InputError("the prompts bring files of their own already:", source=folder, value=str(bring[0].path))
+    pictures = {file for file in own if file.path.suffix.lower() in PICTURE_SUFFIXES}
+    roles = [MediaRole.FIRST_FRAME if video and file in pictures else MediaRole.SOURCE for file in own]
+    return tuple(replace(file, role=role, sha256=file_sha256(file.path)) for file, role in zip(own, roles, strict=True))
 
 
 def queried_rows(folder: Path, query: str) -> list[TableRow]:
