@@ -58,6 +58,7 @@ def video(
     value: object,
     *,
     frames_per_second: float = 5.0,
+    most_frames: int = MOST_FRAMES,
     limits: VideoLimits = DEFAULT_VIDEO_LIMITS,
     row: int | None = None,
     column: str | None = None,
@@ -67,7 +68,8 @@ def video(
     Args:
         value: a list of frames, each as :func:`picture` takes it; or a path, encoded bytes, ``Media``, or a mapping with
             ``bytes`` or ``path``, of an MP4, MOV, MKV, WebM or AVI file.
-        frames_per_second: how densely a file is sampled; at most :data:`MOST_FRAMES` are taken.
+        frames_per_second: how densely a file is sampled.
+        most_frames: of a file; more are thinned evenly.
         limits: larger files are ``Unscored``.
         row: where it stands, for the message.
         column: likewise.
@@ -93,7 +95,7 @@ def video(
         return media
     path = Path(str(media.uri))
     data = media.data if media.data is not None else read_inside(path, path.parent, limits.most_bytes)
-    policy = VideoPolicy(frames_per_second=frames_per_second, most_frames=MOST_FRAMES)
+    policy = VideoPolicy(frames_per_second=frames_per_second, most_frames=most_frames)
     sampled = data if isinstance(data, Unscored) else sample_video(data, policy, limits=limits)
     return sampled if isinstance(sampled, Unscored) else replace(media, kind=MediaKind.VIDEO, film=sampled.film)
 

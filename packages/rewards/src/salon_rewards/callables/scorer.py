@@ -111,9 +111,8 @@ class ScorerReward(AskingReward):
         """Return the sources, or another role, of one row: None, a picture, or a list; of a scorer of videos also of videos."""
         if not isinstance(value, list | tuple):
             return None if value is None else shown(value, row=row, column=name)
-        return [
-            self._result(each, row) if isinstance(each, list | tuple) else shown(each, row=row, column=name) for each in value
-        ]
+        kept = (Unscored, list, tuple)
+        return [self._result(each, row) if isinstance(each, kept) else shown(each, row=row, column=name) for each in value]
 
     def _worth(self, score: float) -> float:
         if self.scale is None:
