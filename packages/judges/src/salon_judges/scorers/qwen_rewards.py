@@ -2,10 +2,10 @@
 
     row ── prompt with reward tokens ──► Qwen2-VL or Qwen2.5-VL ── states of those tokens ──► head ──► numbers
 
-Read from KwaiVGI/VideoAlign at 219ab9db64c045e5181a2202d11f686439351292 (``inference.py``, ``trainer.py`` and
-``vision_process.py``) and TIGER-AI-Lab/EditReward at edb027edde6080b8a9521ef8e87049b3797f8374 (``inference_edit.py`` and
-``model/qwen2_5_vl_trainer.py``); how VideoReward's old names of weights are read today also from verl-project/verl-omni at
-dc5e74928099d526f318096a3f93b3a44d45b5e8 (``utils/reward_score/videoalign.py``). The texts of the prompts are the authors' and
+Read from KwaiVGI/VideoAlign at 219ab9db64c045e5181a2202d11f686439351292 (modules ``inference``, ``trainer`` and
+``vision_process``) and TIGER-AI-Lab/EditReward at edb027edde6080b8a9521ef8e87049b3797f8374 (``inference_edit`` and
+``model.qwen2_5_vl_trainer``); how VideoReward's old names of weights are read today also from verl-project/verl-omni at
+dc5e74928099d526f318096a3f93b3a44d45b5e8 (``utils.reward_score.videoalign``). The texts of the prompts are the authors' and
 are read from a copy of their file, which is parsed and not run. Rows are given to the model one by one.
 """
 
@@ -44,8 +44,8 @@ def video_reward(settings: Mapping[str, str]) -> Callable[[Sequence[Sequence[Any
     """Return the scoring function of VideoReward (Liu et al. 2025, arXiv 2501.13918).
 
     ``checkpoint`` is the whole ``model.pth``, ``config`` the ``model_config.json`` above it, ``prompts`` the authors'
-    ``prompt_template.py``. The three numbers are normalised by the means and deviations of ``config``, where it has them, as
-    ``VideoVLMRewardInference.reward`` does. LoRA weights are added to those they belong to.
+    module ``prompt_template``. The three numbers are normalised by the means and deviations of ``config``, where it has
+    them, as ``VideoVLMRewardInference.reward`` does. LoRA weights are added to those they belong to.
     """
     about = _about(Path(settings["config"]))
     trained, data, lora = about["model_config"], about["data_config"], about["peft_lora_config"]
@@ -81,7 +81,7 @@ def edit_reward(settings: Mapping[str, str]) -> Callable[..., list[float]]:
     """Return the scoring function of EditReward (Wu et al. 2025, arXiv 2509.26346): the mean of its heads' first numbers.
 
     ``checkpoint`` is ``model.safetensors`` or ``model.pth`` of a model with two heads, ``prompts`` the authors'
-    ``dataset/prompts.py``, ``model`` the backbone that it was trained from. Of several sources the first is shown.
+    module ``dataset.prompts``, ``model`` the backbone that it was trained from. Of several sources the first is shown.
     """
     templates = [_constant(Path(settings["prompts"]), name) + _EDIT_END for name in _EDIT_PROMPTS]
     backbone = _Backbone(settings, _EDIT_TOKENS, 1.0)

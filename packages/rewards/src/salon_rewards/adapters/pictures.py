@@ -267,7 +267,7 @@ def flow_factory_reward(reward: RewardFunction, on_unscored: str | float = "mean
         scores, why = adapter.paid(results, prompt, lists if audio is None else {**lists, "audio": audio})
         return RewardModelOutput(rewards=scores, extra_info={"unscored": reasons(why)})
 
-    fields = ("prompt", "video" if adapter.of_videos else "image")
+    fields: tuple[str, ...] = ("prompt", "video" if adapter.of_videos else "image")
     if "sources" in getattr(reward, "takes", ()):
         fields = (*fields, "condition_images")
     body = {"required_fields": fields, "use_tensor_inputs": False, "__call__": call, "__doc__": call.__doc__}
