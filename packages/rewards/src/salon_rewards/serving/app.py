@@ -389,7 +389,7 @@ def _checked(document: Mapping[str, Any], limits: ServingLimits, reward: RewardF
     if not isinstance(extra, Mapping):
         raise InputError("must be an object of lists, not", source="the request", key="columns", value=type(extra).__name__)
     for name in extra:
-        if name in _OWN or name == "completions":
+        if name in (IMAGES, VIDEOS, *BESIDE, "prompts", "completions"):
             raise InputError("has a key of its own outside of columns", source="the request", key=f"columns.{name}")
         columns[name] = _list(extra, (name,), count)
     columns["prompts"] = prompts
