@@ -29,6 +29,7 @@ LOCAL_MODELS = (
     "salon_judges/clients/local_generation.py:",
     "salon_judges/scorers/clip_models.py:",
     "salon_judges/scorers/lpips.py:",
+    "salon_judges/scorers/qwen_rewards.py:",
     "salon_judges/scorers/reward_network.py:",
 )
 """Run models on this machine; torch comes with the extra `transformers`, and is imported within functions."""

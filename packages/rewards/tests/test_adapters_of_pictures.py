@@ -1,12 +1,14 @@
 """Rewards in the signatures of trainers of image policies: shapes as released, and an explicit policy for missing scores."""
 
 import asyncio
+import inspect
 import json
 import math
 import subprocess
 import sys
 import types
 from dataclasses import dataclass
+from io import BytesIO
 
 import numpy as np
 import pytest
@@ -156,6 +158,18 @@ def test_flow_grpo_can_make_tensors_of_the_scores_and_join_batches():
     assert joined["avg"].tolist() == [1.0] * 4
 
 
+def test_verl_calls_by_these_names():
+    """As ``VisualRewardManager.run_single``, verl_omni/reward_loop/reward_manager/visual.py of verl-project/verl-omni.
+
+    At commit a1139bafffb5b9711f0a6b6edff8ecaa60bfff30. The responses are uint8 tensors, of videos (frames, 3, height, width),
+    or (3, frames, …) where the second number is not 3 (``video_tensor_to_pil_frames``, utils/reward_score/reward_utils.py
+    there).
+    """
+    names = ("data_source", "solution_image", "ground_truth", "extra_info")
+    assert tuple(inspect.signature(VerlImageScore(REDNESS)).parameters)[:4] == names
+    inspect.signature(VerlImageScore(REDNESS)).bind(**dict.fromkeys((*names, "reward_router_address", "model_name")))
+
+
 def test_verl_takes_a_picture_with_or_without_a_dimension_in_front():
     torch = pytest.importorskip("torch")
     picture = torch.full((3, 4, 4), 255, dtype=torch.uint8)
@@ -172,8 +186,8 @@ def test_verl_takes_a_picture_with_or_without_a_dimension_in_front():
 @for_each("kind", ["bytes", "numbers"])
 def test_verl_takes_the_frames_of_a_video_in_every_layout_and_pays_their_mean(frames, layout, kind):
     torch = pytest.importorskip("torch")
-    if frames == 3 and layout.endswith("tchw"):
-        return  # three frames of three channels, either way round: verl-omni takes the first for channels
+    if frames == 3 and layout.endswith("cthw"):
+        return  # three frames of three channels, either way round: verl-omni takes the second for channels
     film = torch.stack([torch.full((3, 8, 9), 20 * number, dtype=torch.uint8) for number in range(frames)])
     film = film if kind == "bytes" else film.float() / 255
     order = layout.removeprefix("1")
@@ -198,7 +212,8 @@ def test_a_video_of_which_a_frame_has_no_score_is_paid_by_the_policy():
         VerlImageScore(marked([mark(8), "?"], concurrency=1))("x", film, "a")
 
 
-def test_flow_factory_gets_a_class_of_its_own_reward_model(monkeypatch):
+@pytest.fixture
+def flow_factory(monkeypatch):
     """The released classes: PointwiseRewardModel(config, accelerator), RewardModelOutput(rewards, extra_info)."""
 
     class PointwiseRewardModel:
@@ -214,11 +229,94 @@ def test_flow_factory_gets_a_class_of_its_own_reward_model(monkeypatch):
     module.PointwiseRewardModel, module.RewardModelOutput = PointwiseRewardModel, RewardModelOutput
     monkeypatch.setitem(sys.modules, "flow_factory", types.ModuleType("flow_factory"))
     monkeypatch.setitem(sys.modules, "flow_factory.rewards", module)
+    return PointwiseRewardModel
+
+
+FLOW_FACTORY = ("prompt", "image", "video", "audio", "condition_images", "condition_videos")
+"""Parameters of ``PointwiseRewardModel.__call__`` before ``**kwargs``, all but the first None where a sample has none.
+
+X-GenGroup/Flow-Factory, src/flow_factory/rewards/abc.py at 5f6cda1a3e6be3c971643beb8d1e92e7be4a9638. Its processor
+(rewards/reward_processor.py at a0b2bc5a2b4fbf9125429b3fb70c0c5d7631047c) hands over each field that the signature has and all
+samples fill, media as PIL images: image a list, video a list of lists, conditions a list deeper.
+"""
+
+
+def test_flow_factory_gets_a_class_of_its_own_reward_model(flow_factory):
     model = flow_factory_reward(REDNESS)("config", "accelerator")
-    assert isinstance(model, PointwiseRewardModel)
+    assert isinstance(model, flow_factory)
+    parameters = list(inspect.signature(model.__call__).parameters.values())
+    assert tuple(each.name for each in parameters[:-1]) == FLOW_FACTORY
+    assert all(each.default is None for each in parameters[1:-1]) and parameters[-1].kind is inspect.Parameter.VAR_KEYWORD
     assert (model.required_fields, model.use_tensor_inputs) == (("prompt", "image"), False)
     output = model(prompt=["a", "b"], image=[Image.new("RGB", (4, 4), "red")] * 2, metadata="{}")
     assert (output.rewards, output.extra_info) == ([1.0, 1.0], {"unscored": [None, None]})
+    with pytest.raises(InputError, match="rates pictures, and was given the other"):
+        model(prompt=["a"], video=[shown(2)])
+
+
+def test_flow_factory_hands_over_videos_and_what_they_were_made_from(flow_factory):
+    model = flow_factory_reward(FILMS)("config", "accelerator")
+    assert model.required_fields == ("prompt", "video", "condition_images")
+    output = model(
+        prompt=["a", "b"],
+        video=[shown(2), shown(5)],
+        audio=[np.zeros((1, 8))] * 2,
+        condition_images=[shown(1), shown(2)],
+        condition_videos=[[shown(3)], []],
+    )
+    assert output.rewards == [2 + 10 + 30, 5 + 20]
+    with pytest.raises(InputError, match="rates videos, and was given the other"):
+        model(prompt=["a"], image=shown(1), condition_images=[shown(1)])
+    with pytest.raises(InputError, match="needs a column that is not there"):
+        model(prompt=["a"], video=[shown(2)])
+
+
+def film(frames, prompts, sources):
+    """Frames of the video, 10 for each source, 10 for each frame of a source that is a video."""
+    counted = [sum(10 * (len(each) if isinstance(each, list) else 1) for each in row) for row in sources]
+    return [len(video) + count for video, count in zip(frames, counted, strict=True)]
+
+
+def frames_of(frames, prompts):
+    return [len(video) for video in frames]
+
+
+film.version = frames_of.version = "1"
+FILMS, FRAMES = ScorerReward(checked_scorer(film)), ScorerReward(checked_scorer(frames_of))
+
+
+@for_each("layout", ["tchw", "thwc", "cthw"])
+def test_a_reward_of_videos_is_given_all_frames_of_a_tensor_and_refuses_pictures(layout):
+    torch = pytest.importorskip("torch")
+    batch = torch.zeros((2, 5, 3, 8, 9), dtype=torch.uint8).permute(0, *(1 + "tchw".index(axis) for axis in layout))
+    assert DDPOReward(FRAMES)(batch, ["a", "b"])[0] == [5.0, 5.0]
+    assert VerlImageScore(FRAMES)("x", batch[0], "a") == {"score": 5.0, "abstained": 0.0}
+    for pictures in (torch.zeros((2, 3, 8, 9)), shown(2)):
+        with pytest.raises(InputError, match="rates videos, not pictures"):
+            DDPOReward(FRAMES)(pictures, ["a", "b"])
+    for videos in (batch, [shown(2)] * 2):
+        with pytest.raises(InputError, match="rates pictures, not videos"):
+            DDPOReward(REDNESS)(videos, ["a", "b"])
+    bad = torch.zeros((2, 5, 3, 8, 9))
+    bad[1, 2, 0, 0, 0] = math.nan
+    assert DDPOReward(FRAMES, on_unscored=-1.0)(bad, ["a", "b"]) == ([5.0, -1.0], {"unscored": [None, "bad_media"]})
+
+
+def test_pictures_that_were_edited_come_with_their_sources():
+    def same(images, prompts, sources, references=()):
+        return [image.tobytes() == row[0].tobytes() for image, row in zip(images, sources, strict=True)]
+
+    same.version = "1"
+    reward = ScorerReward(checked_scorer(same))
+    assert FlowGRPOReward(reward)(shown(2), ["a", "b"], [{}] * 2, ref_images=shown(1) * 2)[0]["avg"] == [1.0, 0.0]
+    # verl-project/verl-omni, verl_omni/utils/reward_score/genrm_image_edit.py at 27d87476a97a77063f1e8b7098b1bdea1b8ade24
+    encoded = BytesIO()
+    shown(1)[0].save(encoded, "PNG")
+    for source in (shown(1)[0], {"bytes": encoded.getvalue(), "path": None}, np.zeros((4, 4, 3), np.float32)):
+        extra = {"source_img": source, "target_img": None, "instruction": "a"}
+        assert VerlImageScore(reward)("x", np.zeros((4, 4, 3), np.uint8), "a", extra)["score"] == 1.0
+    with pytest.raises(InputError, match="needs a column that is not there"):
+        VerlImageScore(reward)("x", np.zeros((4, 4, 3), np.uint8), "a", {})
 
 
 def test_without_flow_factory_the_error_says_what_is_missing():

@@ -19,13 +19,17 @@ import pytest
 from aiohttp import ClientSession, FormData
 from aiohttp.test_utils import TestServer
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 
 from for_each import for_each
 from salon_console import main
+from salon_judges.media.video_policy import VideoLimits
 from salon_rewards import compose
-from salon_rewards.callables.reward import RuleReward
+from salon_rewards.callables.reward import RuleReward, each_paid
 from salon_rewards.callables.scorer import ScorerReward
+from salon_rewards.serving import app
 from salon_rewards.serving.app import RequestRows, RewardServer, ServingLimits, UnscoredError
 from salon_rewards.serving.cli import serve
 from salon_taxonomy.errors import InputError
@@ -58,12 +62,12 @@ def coded(data):
     return base64.b64encode(data).decode()
 
 
-def asked(*requests, **settings):
+def asked(*requests, scorer=red, **settings):
     """The status and the answer of each (method, path, keywords), sent at the same time."""
 
     async def run():
         CALLS.clear()
-        server = RewardServer(ScorerReward(checked_scorer(red)), **settings)
+        server = RewardServer(ScorerReward(checked_scorer(scorer)), **settings)
         async with TestServer(server.application()) as running, ClientSession() as session:
 
             async def one(method, path, keywords):
@@ -286,7 +290,7 @@ def test_what_a_reward_pays_that_is_no_finite_number_is_null_with_a_reason_and_t
 def test_health_and_metrics_say_how_it_goes():
     body, began = {"prompts": ["none", "a"], "images": [coded(RED)] * 2}, time.perf_counter()
     _, _, health, metrics = asked(posted(body), posted({}), ("GET", "/health", {}), ("GET", "/metrics", {}))
-    assert health == (200, {"status": "ok", "reward": "scorer:red", "waiting": 0})
+    assert health == (200, {"status": "ok", "reward": "scorer:red", "takes": ["images"], "waiting": 0})
     for line in (
         'salon_reward_requests_total{status="200"} 2',
         'salon_reward_requests_total{status="400"} 1',
@@ -328,7 +332,15 @@ HOSTILE = {
     "paths in columns": ({"json": {"prompts": ["a"], "columns": {"images": ["/etc/hostname"]}}}, 400, "outside of columns"),
     "columns of another length": ({"json": {**GOOD, "columns": {"x": [1]}}}, 400, "must hold 2 values"),
     "columns that are none": ({"json": {**GOOD, "columns": [1]}}, 400, "must be an object of lists"),
-    "a video": ({"json": {**GOOD, "video": [["a"]]}}, 400, "is not looked at"),
+    "a video": ({"json": {"prompts": ["a"], "video": [["a"]]}}, 400, "is not looked at"),
+    "a video beside pictures": ({"json": {**GOOD, "video": [["a"]]}}, 400, "is given beside 'video'"),
+    "paths of sources in columns": (
+        {"json": {**GOOD, "columns": {"sources": ["/etc/hostname"] * 2}}},
+        400,
+        "outside of columns",
+    ),
+    "sources that are not taken": ({"json": {**GOOD, "sources": [[coded(RED)]] * 2}}, 400, "is not looked at"),
+    "sound": ({"json": {**GOOD, "audio": [[0.1]]}}, 400, "is not looked at"),
     "an unknown key": ({"json": {**GOOD, "path": "a"}}, 400, "unknown key"),
     "two names of prompts": ({"json": {**GOOD, "prompt": ["a", "b"]}}, 400, "is given beside 'prompt'"),
     "two names of pictures": ({"json": {**GOOD, "image": [coded(RED)] * 2}}, 400, "is given beside 'image'"),
@@ -428,6 +440,152 @@ def watched(server, held):
     return look
 
 
+# ---------------------------------------------------------------------------------------------- videos, and what is beside
+
+
+def film(frames, prompts, sources=None, first_frames=None):
+    """How many frames each video has, 100 for each source (1,000 for each frame of a video there), 0.5 for a first one."""
+    beside = [0.0] * len(frames)
+    if sources is not None:
+        beside = [sum(1000 * len(each) if isinstance(each, list) else 100 for each in row) for row in sources]
+    first = first_frames or [None] * len(frames)
+    return [len(video) + more + (one is not None) / 2 for video, more, one in zip(frames, beside, first, strict=True)]
+
+
+film.version, film.frames_per_second = "1", 4
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory):
+    pytest.importorskip("av")
+    from salon_synthetic.videos import write_clip
+
+    return write_clip(tmp_path_factory.mktemp("clips") / "1.mp4", "clean", seconds=1.0).read_bytes()
+
+
+def test_videos_come_as_files_lists_of_frames_or_in_a_form(clip):
+    form = FormData()
+    for data in (clip, clip):
+        form.add_field("prompt", "a")
+        form.add_field("video", data, filename="a.mp4", content_type="video/mp4")
+    body = {"prompts": ["a", "b", "c"], "videos": [coded(clip), [coded(RED)] * 3, "data:video/mp4;base64," + coded(clip)]}
+    answers = asked(posted(body), ("POST", "/score", {"data": form}), ("GET", "/health", {}), scorer=film)
+    assert [answer["scores"] for _, answer in answers[:2]] == [[4.0, 3.0, 4.0], [4.0, 4.0]]
+    assert answers[2][1]["takes"] == ["videos", "sources", "first_frames"]
+
+
+def test_flow_factory_sends_videos_with_what_they_were_made_from():
+    """As ``_build_payload`` of src/flow_factory/rewards/my_reward_remote.py at 696af0711dbda2d7b717970f82c1af54bdcb5eb6."""
+    body = {
+        "prompt": ["a", "b"],
+        "image": None,
+        "video": [[coded(RED)] * 2, [coded(RED)] * 3],
+        "condition_images": [[coded(RED)], []],
+        "condition_videos": [[], [[coded(RED)] * 2]],
+        "kwargs": None,
+    }
+    assert asked(posted(body, "/compute"), scorer=film) == [(200, {"rewards": [102.0, 2003.0]})]
+    pictures = {**body, "image": [coded(RED)] * 2, "video": None}
+    assert asked(posted(pictures, "/compute")) == [(200, {"rewards": [1.0, 1.0]})], (
+        "conditions that are not wanted are passed over"
+    )
+
+
+def test_first_frames_and_sources_have_names_for_one_and_for_several():
+    body = {"prompts": ["a", "b"], "videos": [[coded(RED)]] * 2}
+    several = {**body, "sources": [[coded(RED), coded(BLACK)], []], "first_frames": [coded(RED), None]}
+    one = {**body, "source": [coded(RED), None], "first_frame": [coded(RED)] * 2}
+    answers = asked(posted(several), posted(one), posted({**several, "source": [None] * 2}), scorer=film)
+    assert [answer["scores"] for _, answer in answers[:2]] == [[201.5, 1.0], [101.5, 1.5]]
+    assert answers[2][0] == 400 and "is given beside 'source'" in answers[2][1]["error"]
+
+
+def bomb():
+    """A PNG file of 60 million pixels in 60 kB."""
+    encoded = BytesIO()
+    Image.new("1", (10_000, 6_000)).save(encoded, "PNG")
+    return encoded.getvalue()
+
+
+def test_a_video_that_cannot_be_read_costs_its_own_row(clip):
+    videos = [
+        [coded(RED)],
+        coded(clip[: len(clip) // 2]),
+        coded(b"#EXTM3U\nfile:///etc/hostname"),
+        coded(b"prose"),
+        [coded(b"?")],
+        [],
+    ]
+    videos += [[coded(bomb())] * 3, coded(RED)]
+    [(status, answer)] = asked(posted({"prompts": ["a"] * len(videos), "videos": videos}), scorer=film)
+    assert (status, answer["scores"]) == (200, [1.0] + [None] * (len(videos) - 1))
+    assert {each["reason"] for each in answer["unscored"][1:]} == {"bad_media"}
+    assert "at most 42,666,666 are decoded" in answer["unscored"][6]["detail"]
+
+
+def test_a_long_a_large_and_a_slow_video_are_refused_by_what_their_packets_say(clip, monkeypatch):
+    for name, limits in {
+        "s are read": VideoLimits(most_seconds=0.5),
+        "pixels; at most": VideoLimits(most_pixels=100),
+        "more than 3 frames": VideoLimits(most_coded_frames=3),
+    }.items():
+        monkeypatch.setattr(app, "_SERVED_VIDEOS", limits)
+        [(status, answer)] = asked(posted({"prompts": ["a"], "videos": [coded(clip)]}), scorer=film)
+        assert (status, answer["scores"]) == (200, [None]) and name in answer["unscored"][0]["detail"]
+
+
+WRONG_VIDEOS = {
+    "pictures": ({"images": [coded(RED)]}, "is not looked at"),
+    "both": ({"videos": [[coded(RED)]], "images": [coded(RED)]}, "is given beside 'videos'"),
+    "a path": ({"videos": ["/etc/hostname"]}, "bytes as base64"),
+    "a path as a frame": ({"videos": [["/etc/hostname"]]}, "bytes as base64"),
+    "too many frames": ({"videos": [[coded(RED)] * 4]}, "at most 3 frames"),
+    "too many sources": ({"videos": [[coded(RED)]], "sources": [[coded(RED)] * 4]}, "at most 3 frames"),
+    "a number": ({"videos": [1]}, "bytes as base64"),
+    "a list in a frame": ({"videos": [[[coded(RED)]]]}, "bytes as base64"),
+    "another number": ({"videos": []}, "must hold 1 values"),
+    "no list": ({"videos": coded(RED)}, "must be a list"),
+    "other masks": ({"videos": [[coded(RED)]], "masks": [coded(RED)]}, "is not looked at"),
+    "sources twice": (
+        {"videos": [[coded(RED)]], "sources": [[]], "condition_images": [[]]},
+        "is given beside 'condition_images'",
+    ),
+    "two first frames": ({"videos": [[coded(RED)]], "first_frames": [[coded(RED)] * 2]}, "takes one of the first_frames"),
+    "nothing": ({}, "'videos'"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_VIDEOS)
+def test_a_wrong_request_of_videos_names_the_field_and_the_next_one_is_answered(name):
+    body, words = WRONG_VIDEOS[name]
+    good = {"prompts": ["a"], "videos": [[coded(RED)] * 2]}
+    refused, answered = asked(posted({"prompts": ["a"], **body}), posted(good), scorer=film, limits=ServingLimits(frames=3))
+    assert (refused[0], words in refused[1]["error"]) == (400, True), refused
+    assert answered == (200, {"scores": [2.0], "unscored": [None], "reward": "scorer:film"})
+
+
+ANYTHING = st.recursive(
+    st.none() | st.integers() | st.text(max_size=8) | st.just(coded(RED)),
+    lambda inner: st.lists(inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(st.sampled_from(app._OWN), ANYTHING, max_size=4))
+def test_whatever_stands_in_the_fields_is_rows_of_equal_length_or_a_typed_error(document):
+    reward = ScorerReward(checked_scorer(film))
+    try:
+        rows = app._checked({"prompts": ["a", "b"], **document}, ServingLimits(), reward)
+    except InputError:
+        return
+    assert all(len(values) == rows.count for values in rows.columns.values())
+    try:
+        paid = asyncio.run(each_paid(reward, rows.columns["completions"], rows.columns))
+    except InputError:
+        return
+    assert len(paid) == rows.count
+
+
 @pytest.mark.parametrize("rows", [1, 3, 4, 5, 11])
 def test_a_reward_is_given_no_more_pictures_at_once_than_the_batch(rows):
     body = {
@@ -466,6 +624,7 @@ def test_the_command_limits_a_server_as_the_limits_do_by_themselves():
     assert (defaults["max_pictures"], defaults["batch"], defaults["concurrency"], defaults["max_body_mb"] << 20) == (
         limits.pictures, limits.batch, limits.concurrency, limits.body_bytes,
     )  # fmt: skip
+    assert defaults["max_frames"] == limits.frames
     assert limits.pictures <= limits.waiting and limits.body_bytes <= limits.held_bytes  # the largest request fits
     for name in ServingLimits.__slots__:
         assert getattr(ServingLimits(**{name: 1}), name) == 1

@@ -1,15 +1,19 @@
 """A scorer as a reward: the score itself, groups that abstain, and the same number that the scorer gives a benchmark."""
 
 import asyncio
+import inspect
 import math
 import pickle
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from PIL import Image
 
 from salon_rewards import make_reward
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Media
+from salon_taxonomy.records import MediaKind
 
 SOURCE = """
 def red(images, prompts):
@@ -83,3 +87,57 @@ def test_a_score_beyond_its_scale_is_worth_as_much_as_the_end(file, scale, share
     for name, worth in (("red", share), ("error", 1 - share)):
         score = 153 if name == "red" else 102  # 0.6 by either function
         assert paid(make_reward(f"scorer:{file}:{name}", scale=scale), ["a"], [score]) == [pytest.approx(worth)]
+
+
+def test_a_scorer_of_videos_is_paid_for_files_and_frames_and_a_bad_file_abstains(tmp_path):
+    pytest.importorskip("av")
+    from salon_synthetic.videos import write_clip
+
+    (tmp_path / "videos.py").write_text(
+        "def count(frames, prompts, first_frames=None):\n"
+        "    return [len(video) + (first_frames is not None) for video in frames]\n"
+        "count.frames_per_second = 4\n"
+    )
+    clip = write_clip(tmp_path / "1.mp4", "clean", seconds=1.0)
+    reward = make_reward(f"scorer:{tmp_path}/videos.py:count", abstention="alone")
+    assert reward.takes == ("videos", "first_frames")
+    shown = [clip, clip.read_bytes(), {"path": str(clip)}, [picture(0)] * 3, clip.read_bytes()[:2000], b"prose"]
+    assert asyncio.run(reward([""] * 6, prompts=["a"] * 6, videos=shown)) == [4.0, 4.0, 4.0, 3.0, None, None]
+    assert asyncio.run(reward([""], prompts=["a"], videos=[clip], first_frames=[picture(0)])) == [5.0]
+    assert pickle.loads(pickle.dumps(reward)).takes == reward.takes
+
+
+@pytest.mark.parametrize("videos", [[[picture(0), picture(0)]], [Media.from_bytes(b"?", MediaKind.VIDEO)]])
+def test_a_scorer_of_pictures_refuses_a_video(file, videos):
+    with pytest.raises(InputError, match="rates pictures, not videos") as raised:
+        asyncio.run(make_reward(f"scorer:{file}:red")([""], prompts=["a"], images=videos))
+    assert (raised.value.row, raised.value.column) == (1, "images")
+
+
+@pytest.mark.slow  # for the import of TRL
+def test_trl_hands_every_column_of_the_data_set_to_a_reward_by_its_name():
+    """TRL's own method, so videos and sources need no adapter there."""
+    trainer = pytest.importorskip("trl").GRPOTrainer
+    seen = {}
+
+    def reward(completions, prompts, videos, sources, **others):
+        seen.update(videos=videos, sources=sources)
+        return [1.0, None]
+
+    rows = [{"prompt": "a", "videos": "1.mp4", "sources": ["1.png"]}, {"prompt": "b", "videos": [picture(0)], "sources": []}]
+    names = {
+        "environments": None,
+        "state": SimpleNamespace(global_step=0),
+        "_log_completion_extra": None,
+        "_log_metric": None,
+        "args": SimpleNamespace(report_to=[]),
+    }
+    device = SimpleNamespace(device="cpu", is_main_process=False)
+    own = {"reward_funcs": [reward], "reward_processing_classes": [None], "reward_func_names": ["mine"], "accelerator": device}
+    calculate = inspect.unwrap(trainer._calculate_rewards)
+    from accelerate import PartialState
+
+    PartialState()
+    paid = calculate(SimpleNamespace(**names, **own), rows, ["a", "b"], ["", ""], [[], []])
+    assert seen == {name: [row[name] for row in rows] for name in ("videos", "sources")}
+    assert paid[:, 0].isnan().tolist() == [False, True]

@@ -3,7 +3,9 @@
 import asyncio
 import math
 import pickle
+from dataclasses import replace
 from decimal import Decimal
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,8 @@ from PIL import Image
 from salon_taxonomy import scorers
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import ScorerKind
-from salon_taxonomy.protocols import Media, Question, Scorer
+from salon_taxonomy.protocols import Film, Frame, Media, Question, Scorer
+from salon_taxonomy.records import MediaKind
 from salon_taxonomy.scorers import CheckedScorer, checked_scorer, checked_scores, open_scorer
 from salon_taxonomy.verdict import Reason, Scored, Unscored
 
@@ -387,3 +390,116 @@ def test_a_function_that_is_missing_is_answered_with_those_that_there_are(tmp_pa
     with pytest.raises(InputError) as raised:
         open_scorer(f"{tmp_path}/none.py:absent")
     assert raised.value.allowed is None and "no function" in raised.value.hint
+
+
+# ------------------------------------------------------------------------------------------------ videos, and media beside
+
+
+BLACK = Image.new("RGB", (4, 4))
+
+
+def versioned(function):
+    function.version = "1"
+    return checked_scorer(function)
+
+
+def verdicts(function, images, **beside):
+    found = asyncio.run(versioned(function).score(images, [str(number) for number in range(len(images))], beside))
+    return [each.value if isinstance(each, Scored) else each.reason for each in found]
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=6))
+def test_a_scorer_of_frames_is_given_every_frame_of_each_video_in_order(lengths):
+    def shown(frames, prompts):
+        assert [len(each) for each in frames] == lengths
+        return [sum(2**at * (frame.getpixel((0, 0))[0] > 0) for at, frame in enumerate(video)) for video in frames]
+
+    videos = [[WHITE if (row + at) % 2 else BLACK for at in range(count)] for row, count in enumerate(lengths)]
+    expected = [sum(2**at for at in range(count) if (row + at) % 2) for row, count in enumerate(lengths)]
+    assert verdicts(shown, videos) == expected
+
+
+def test_a_video_comes_as_frames_or_as_media_with_a_film_and_one_that_cannot_be_read_costs_its_own_row():
+    def count(frames, prompts):
+        return [len(each) for each in frames]
+
+    frame = Frame(0.0, Media.from_bytes(png_of(WHITE)))
+    film = Media.from_bytes(b"video", MediaKind.VIDEO)
+    videos = [
+        [WHITE, png_of(BLACK), frame.image],
+        replace(film, film=Film((frame, frame), 1.0, 2)),
+        [WHITE, b"?"],
+        [],
+        film,
+        Unscored(Reason.TIMEOUT),
+    ]
+    assert verdicts(count, videos) == [3.0, 2.0, *[Reason.BAD_MEDIA] * 3, Reason.TIMEOUT]
+    found = asyncio.run(versioned(count).score(videos, [""] * 6))
+    assert found[2].detail.startswith("frame 2: the file is none of the picture formats")
+
+
+def png_of(image):
+    encoded = BytesIO()
+    image.save(encoded, "PNG")
+    return encoded.getvalue()
+
+
+def test_a_video_for_a_scorer_of_pictures_and_a_picture_for_one_of_videos_are_refused():
+    with pytest.raises(InputError, match="rates pictures, not videos") as raised:
+        verdicts(lambda images, prompts: [1.0] * len(images), [WHITE, [WHITE]])
+    assert (raised.value.row, raised.value.column) == (2, "images")
+    for picture in (WHITE, b"?", Media.from_bytes(b"?")):
+        with pytest.raises(InputError, match="rates videos, not pictures"):
+            verdicts(lambda frames, prompts: [1.0] * len(frames), [picture])
+
+
+def test_media_beside_the_result_are_lists_or_one_and_only_those_asked_for_are_read():
+    def rate(images, prompts, sources, masks, first_frames=None, weight=2):
+        assert first_frames is None
+        return [len(source) + 10 * (mask is not None) for source, mask in zip(sources, masks, strict=True)]
+
+    beside = {"sources": [WHITE, [WHITE, png_of(BLACK)], [b"?"], []], "masks": [BLACK] * 4, "references": ["never looked at"]}
+    assert verdicts(rate, [WHITE] * 4, **beside) == [11.0, 12.0, Reason.BAD_MEDIA, Reason.BAD_MEDIA]
+    with pytest.raises(InputError, match="needs sources beside the images"):
+        verdicts(rate, [WHITE], masks=[BLACK])
+    with pytest.raises(InputError, match="needs 2 sources, one for each picture"):
+        verdicts(rate, [WHITE] * 2, sources=[WHITE], masks=[BLACK] * 2)
+    with pytest.raises(InputError, match="takes one of the masks") as raised:
+        verdicts(rate, [WHITE] * 2, sources=[WHITE] * 2, masks=[BLACK, [BLACK] * 2])
+    assert (raised.value.row, raised.value.column) == (2, "masks")
+
+
+def test_a_source_may_be_a_video_for_a_scorer_of_videos_alone():
+    def count(frames, prompts, sources):
+        return [next(len(each) if isinstance(each, list) else 0 for each in row) for row in sources]
+
+    assert verdicts(count, [[WHITE]] * 2, sources=[[[BLACK] * 3], [BLACK]]) == [3.0, 0.0]
+    assert verdicts(lambda images, prompts, sources: [1.0], [WHITE], sources=[[[BLACK] * 3]]) == [Reason.BAD_MEDIA]
+
+
+class Names:
+    version = "1"
+    takes = ("frames", "first_frames")
+
+    def __call__(self, *given, **beside):
+        return [float(first is not None) for first in beside["first_frames"]]
+
+
+def test_the_parameters_or_the_attribute_takes_say_what_a_scorer_takes():
+    def edited(images, prompts, sources, references=None):
+        return []
+
+    assert (versioned(edited).takes, versioned(edited).optional) == (("images", "sources", "references"), {"references"})
+    assert checked_scorer(Names()).takes == ("frames", "first_frames")
+    assert checked_scorer(Names()).batch == 4 < versioned(edited).batch
+    found = asyncio.run(checked_scorer(Names()).score([[WHITE]] * 2, [""] * 2, {"first_frames": [WHITE, None]}))
+    assert [found[0], found[1].reason] == [Scored(1.0), Reason.BAD_MEDIA]
+    with pytest.raises(InputError, match="media beside them; it needs") as raised:
+        versioned(lambda images, prompts, audio: [])
+    assert raised.value.value == "audio"
+    for wrong in ("images", (), ("sources",), ("images", "audio"), 3):
+        with pytest.raises(InputError, match="images or frames first"):
+            checked_scorer(type("Wrong", (), {"version": "1", "takes": wrong, "__call__": lambda self: []})())
+    for rate in (0, -1, math.inf, "fast"):
+        with pytest.raises(InputError, match="at most 1000"):
+            checked_scorer(type("Wrong", (), {"version": "1", "frames_per_second": rate, "__call__": lambda self: []})())

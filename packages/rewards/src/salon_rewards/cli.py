@@ -34,7 +34,7 @@ _COMMANDS = {
     ),
     "serve": LazyCommand(
         "salon_rewards.serving.cli:serve",
-        "Serve REWARD over HTTP: pictures and prompts in, scores out; for trainers in another process.",
+        "Serve REWARD over HTTP: pictures or videos and prompts in, scores out; for trainers in another process.",
     ),
     "score": LazyCommand("salon_rewards.scoring.cli:score", "Score a file of completions with one or several rewards by rule."),
 }

@@ -8,6 +8,10 @@
 
 A plain function is enough: its version is a digest of the file that defines it and of its name there, and its range is unknown.
 Attributes say more: ``clip_score.range = (0, 2.5)``; also ``name``, ``version``, ``higher_is_better`` and ``batch``.
+
+The names of its parameters say what it takes: ``score(images, prompts)`` rates pictures, ``score(frames, prompts)`` videos,
+each a list of frames. Further parameters are the media beside the result: ``sources`` and ``references``, a list for each
+row, ``masks`` and ``first_frames``, one or None. A parameter without a default needs them.
 """
 
 import asyncio
@@ -40,12 +44,27 @@ from salon_taxonomy.plugins import (
     plugin,
 )
 from salon_taxonomy.protocols import Media
+from salon_taxonomy.records import MediaKind, MediaRole
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 UNBOUNDED: Final = (-math.inf, math.inf)
 """The range of a scorer that states none."""
 
+IMAGES: Final = "images"
+FRAMES: Final = "frames"
+BESIDE: Final[Mapping[str, MediaRole]] = {
+    "sources": MediaRole.SOURCE,
+    "references": MediaRole.REFERENCE,
+    "masks": MediaRole.MASK,
+    "first_frames": MediaRole.FIRST_FRAME,
+}
+"""The parameters of a scorer for media beside the result, with their roles."""
+
+_LISTS: Final = ("sources", "references")
 _BATCH: Final = 16
+_BATCH_OF_VIDEOS: Final = 4
+_FRAMES_PER_SECOND: Final = 5.0
+_FASTEST: Final = 1000
 _LONGEST_NAME: Final = 200
 _HINT: Final = "Write MODULE:FUNCTION, ./FILE.py:FUNCTION, or the name of an installed scorer."
 
@@ -55,12 +74,15 @@ class CheckedScorer:
     """A scorer whose attributes are known to be right, and whose results are checked.
 
     Attributes:
-        function: takes pictures and prompts, returns scores or an awaitable of them.
+        function: takes pictures or videos, prompts and what else ``takes`` names; returns scores or an awaitable of them.
         name: what tables call it.
         version: a digest of everything that shapes its scores.
         range: the lowest and the highest possible score; infinite where there is no bound.
         higher_is_better: whether a higher score is a better picture.
-        batch: how many pictures it is given at once.
+        batch: how many pictures or videos it is given at once.
+        takes: ``images`` or ``frames``, then the media beside the result, keys of :data:`BESIDE`.
+        optional: those of ``takes`` that may be missing.
+        frames_per_second: how densely a video's file is sampled for it.
 
     Example:
         >>> from PIL import Image
@@ -78,10 +100,18 @@ class CheckedScorer:
     range: tuple[float, float] = UNBOUNDED
     higher_is_better: bool = True
     batch: int = _BATCH
+    takes: tuple[str, ...] = (IMAGES,)
+    optional: frozenset[str] = frozenset()
+    frames_per_second: float = _FRAMES_PER_SECOND
 
-    def __call__(self, images: Sequence[Any], prompts: Sequence[str]) -> Any:
+    def __call__(self, images: Sequence[Any], prompts: Sequence[str], **beside: Sequence[Any]) -> Any:
         """Return what the function returns, unchecked."""
-        return self.function(images, prompts)
+        return self.function(images, prompts, **beside)
+
+    @property
+    def of_videos(self) -> bool:
+        """Whether it rates videos, not pictures."""
+        return self.takes[0] == FRAMES
 
     @property
     def bounded(self) -> bool:
@@ -101,52 +131,109 @@ class CheckedScorer:
         share = (value - lowest) / (highest - lowest)
         return share if self.higher_is_better else 1 - share
 
-    async def score(self, images: Sequence[object], prompts: Sequence[str]) -> list[Verdict[float]]:
-        """Return a verdict for each picture, whatever the scorer returns and a picture holds.
+    async def score(
+        self, images: Sequence[object], prompts: Sequence[str], beside: Mapping[str, Sequence[object]] | None = None
+    ) -> list[Verdict[float]]:
+        """Return a verdict for each picture or video, whatever the scorer returns and a picture holds.
 
-        A function that is no coroutine runs in a thread, so other work continues meanwhile.
+        A function that is no coroutine runs in a thread, so other work continues meanwhile. A row for which a batch gives no
+        score by a failure (an exception, another number of results, a dictionary) is given again alone, so that no row lacks
+        a score because of another one.
 
         Args:
-            images: PIL images, ``Media``, or encoded bytes; brought to RGB, upright, transparent parts on white.
+            images: PIL images, ``Media``, or encoded bytes; brought to RGB, upright, transparent parts on white. Of a scorer of
+                videos each is a list of them, or ``Media`` with a film. ``Unscored`` stays as it is.
             prompts: the text of each picture.
-
-        A picture for which a batch gives no score by a failure (an exception, another number of results, a dictionary) is given
-        again alone, so that no picture lacks a score because of another one.
+            beside: for names of :data:`BESIDE` as many values as pictures: a picture, a list of them, or None. A source of a
+                scorer of videos may itself be a list of frames. Names that the scorer does not take are not looked at.
 
         Returns:
-            ``Unscored`` with the reason ``bad_media`` for a picture that cannot be read, which the scorer never sees;
-            ``abstained`` where it returned None, ``off_menu`` outside of its range, ``malformed`` for anything that is no
+            ``Unscored`` with the reason ``bad_media`` for a row with a picture that cannot be read, which the scorer never
+            sees; ``abstained`` where it returned None, ``off_menu`` outside of its range, ``malformed`` for anything that is no
             finite number or the wrong number of results, ``rejected`` where it raised.
 
         Raises:
-            InputError: there are not as many prompts as pictures, or the scorer itself raises it: its weights cannot be loaded.
-        """
-        if len(images) != len(prompts):
-            raise InputError(f"needs {len(images)} prompts, one for each picture, not", column="prompts", value=len(prompts))
-        opened = [opened_picture(image) for image in images]
-        readable = [place for place, image in enumerate(opened) if not isinstance(image, Unscored)]
-        verdicts = await self._verdicts([opened[place] for place in readable], [prompts[place] for place in readable])
-        told = dict(zip(readable, verdicts, strict=True))
-        return [image if isinstance(image, Unscored) else told[place] for place, image in enumerate(opened)]
+            InputError: there are not as many values as pictures, media that the scorer needs are missing, a picture where it
+                rates videos or a video where it rates pictures, or the scorer itself raises it: its weights cannot be loaded.
 
-    async def _verdicts(self, images: list[Any], prompts: list[str]) -> list[Verdict[float]]:
-        """Return the scores of readable pictures. After a call that failed, each is tried alone."""
-        if not images:
+        Example:
+            >>> from PIL import Image
+            >>> def kept(images, prompts, sources):
+            ...     return [float(image.tobytes() == source[0].tobytes()) for image, source in zip(images, sources)]
+            >>> kept.version = "1"
+            >>> white, black = Image.new("RGB", (8, 8), "white"), Image.new("RGB", (8, 8))
+            >>> asyncio.run(checked_scorer(kept).score([white, white], ["a", "b"], {"sources": [[white], [black]]}))
+            [Scored(value=1.0), Scored(value=0.0)]
+        """
+        given: dict[str, Sequence[object]] = {"prompts": prompts}
+        for name in self.takes[1:]:
+            if beside is not None and beside.get(name) is not None:
+                given[name] = beside[name]
+            elif name not in self.optional:
+                raise InputError(f"{self.name} needs {name} beside the {self.takes[0]}", column=name)
+        for name, values in given.items():
+            if len(values) != len(images):
+                problem = f"needs {len(images)} {name}, one for each picture, not"
+                raise InputError(problem, column=name, value=len(values))
+        rows = [
+            self._opened(image, {name: values[number] for name, values in given.items()}, number + 1)
+            for number, image in enumerate(images)
+        ]
+        readable = [number for number, row in enumerate(rows) if not isinstance(row, Unscored)]
+        verdicts = await self._verdicts([rows[number] for number in readable])
+        told = dict(zip(readable, verdicts, strict=True))
+        return [told.get(number, row) for number, row in enumerate(rows)]
+
+    def _opened(self, image: object, beside: Mapping[str, object], number: int) -> Any:
+        """Return the media of one row, opened, by the scorer's parameters; ``Unscored`` where one is unreadable."""
+        if isinstance(image, Unscored):
+            return image
+        if _is_video(image) is not self.of_videos:
+            kinds = ("videos", "pictures") if self.of_videos else ("pictures", "videos")
+            hint = "A scorer of videos is a function (frames, prompts)." if not self.of_videos else None
+            raise InputError(f"{self.name} rates {kinds[0]}, not {kinds[1]}", row=number, column=self.takes[0], hint=hint)
+        row: dict[str, Any] = {self.takes[0]: opened_video(image) if self.of_videos else opened_picture(image)}
+        for name, value in beside.items():
+            if name == "prompts":
+                row[name] = value
+                continue
+            listed = value if isinstance(value, list | tuple) else [] if value is None else [value]
+            opened = [opened_video(each) if self.of_videos and _is_video(each) else opened_picture(each) for each in listed]
+            wrong = next((each for each in opened if isinstance(each, Unscored)), None)
+            if wrong is not None:
+                row[name] = Unscored(wrong.reason, f"{BESIDE[name]}: {wrong.detail}")
+            elif name in _LISTS:
+                row[name] = opened
+            elif len(opened) > 1:
+                raise InputError(
+                    f"{self.name} takes one of the {name} for each row, not", row=number, column=name, value=len(opened)
+                )
+            else:
+                row[name] = opened[0] if opened else None
+            if not opened and name not in self.optional:
+                row[name] = Unscored(Reason.BAD_MEDIA, f"{BESIDE[name]}: there is none")
+        return next((each for each in row.values() if isinstance(each, Unscored)), row)
+
+    async def _verdicts(self, rows: list[dict[str, Any]]) -> list[Verdict[float]]:
+        """Return the scores of readable rows. After a call that failed, each is tried alone."""
+        if not rows:
             return []
-        [returned] = await asyncio.gather(self._returned(images, prompts), return_exceptions=True)
+        [returned] = await asyncio.gather(self._returned(rows), return_exceptions=True)
         if isinstance(returned, BaseException) and not _is_own_failure(returned):
             raise returned
-        verdicts = checked_scores(returned, len(images), self.range)
-        for number, verdict in enumerate(verdicts if len(images) > 1 else ()):
+        verdicts = checked_scores(returned, len(rows), self.range)
+        for number, verdict in enumerate(verdicts if len(rows) > 1 else ()):
             if isinstance(verdict, Unscored) and verdict.reason in (Reason.MALFORMED, Reason.REJECTED):
-                [verdicts[number]] = await self._verdicts([images[number]], [prompts[number]])
+                [verdicts[number]] = await self._verdicts([rows[number]])
         return verdicts
 
-    async def _returned(self, images: list[Any], prompts: list[str]) -> object:
+    async def _returned(self, rows: list[dict[str, Any]]) -> object:
         """Return the results as Python's own numbers; reading those of a GPU can raise what went wrong there."""
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
+        images, prompts = columns.pop(self.takes[0]), columns.pop("prompts")
 
         def call() -> object:
-            returned = self.function(images, prompts)
+            returned = self.function(images, prompts, **columns)
             return returned if isinstance(returned, Awaitable) else _plain(returned)
 
         returned = await in_thread(call)
@@ -250,6 +337,32 @@ def opened_picture(image: object) -> Any:
         return Unscored(Reason.BAD_MEDIA, f"the picture cannot be read ({str(error) or type(error).__name__})")
 
 
+def _is_video(media: object) -> bool:
+    return isinstance(media, list | tuple) or (isinstance(media, Media) and media.kind == MediaKind.VIDEO)
+
+
+def opened_video(video: object) -> Any:
+    """Return the frames of a video as new PIL images, each as :func:`opened_picture` returns it, or ``Unscored``.
+
+    Args:
+        video: a list of frames, or ``Media`` whose ``film`` was taken.
+
+    Example:
+        >>> from PIL import Image
+        >>> [frame.mode for frame in opened_video([Image.new("L", (8, 8))] * 2)], opened_video([]).detail
+        (['RGB', 'RGB'], 'the video has no frames')
+    """
+    if isinstance(video, Media):
+        if video.film is None:
+            return Unscored(Reason.BAD_MEDIA, "no frames were taken from the video")
+        video = [frame.image for frame in video.film.frames]
+    frames = [opened_picture(frame) for frame in video] if isinstance(video, list | tuple) else []
+    wrong = next((number for number, frame in enumerate(frames) if isinstance(frame, Unscored)), None)
+    if wrong is not None:
+        return Unscored(frames[wrong].reason, f"frame {wrong + 1}: {frames[wrong].detail}")
+    return frames or Unscored(Reason.BAD_MEDIA, "the video has no frames")
+
+
 def open_scorer(specification: str, environment: Mapping[str, str] | None = None) -> CheckedScorer:
     """Load the scorer that a text names; nothing is called yet.
 
@@ -287,7 +400,8 @@ def checked_scorer(scorer: object, *, source: str | None = None, name: str | Non
     """Return a function, a class or a :class:`~salon_taxonomy.protocols.Scorer` with its attributes checked.
 
     Args:
-        scorer: is called with pictures and prompts; a class is first made without arguments.
+        scorer: is called with pictures or videos, prompts, and the media that its parameters name; a class is first made
+            without arguments.
         source: names it in messages.
         name: what it was loaded by, which is part of the version: one file may define several scorers. Its name in tables,
             where it has none of its own.
@@ -305,11 +419,16 @@ def checked_scorer(scorer: object, *, source: str | None = None, name: str | Non
     own = getattr(function, "name", None) or name or getattr(function, "__name__", None) or type(function).__name__
     if not isinstance(own, str) or not 0 < len(own) <= _LONGEST_NAME or not own.isprintable():
         raise InputError("must be a short text, not", source=source, key="name", value=own)
-    upward, batch = getattr(function, "higher_is_better", True), getattr(function, "batch", _BATCH)
+    takes, optional = _parameters(function, source)
+    usual = _BATCH_OF_VIDEOS if takes[0] == FRAMES else _BATCH
+    upward, batch = getattr(function, "higher_is_better", True), getattr(function, "batch", usual)
+    rate = getattr(function, "frames_per_second", _FRAMES_PER_SECOND)
     if not isinstance(upward, bool):
         raise InputError("must be True or False, not", source=source, key="higher_is_better", value=upward)
     if not isinstance(batch, int) or batch < 1:
         raise InputError("must be 1 or more, not", source=source, key="batch", value=batch)
+    if not isinstance(rate, int | float) or not 0 < rate <= _FASTEST:
+        raise InputError(f"must be above 0 and at most {_FASTEST}, not", source=source, key="frames_per_second", value=rate)
     bounds = _range(getattr(function, "range", None), source)
     shaping: dict[str, Digestible] = {
         "name": name or own,
@@ -317,7 +436,38 @@ def checked_scorer(scorer: object, *, source: str | None = None, name: str | Non
         "range": [str(end) for end in bounds],
         "higher_is_better": upward,
     }
-    return CheckedScorer(function, own, digest("scorer", shaping), bounds, upward, batch)
+    if takes[0] == FRAMES:
+        shaping["frames_per_second"] = str(rate)
+    return CheckedScorer(function, own, digest("scorer", shaping), bounds, upward, batch, takes, optional, float(rate))
+
+
+def _parameters(function: Callable[..., Any], source: str | None) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return what a scorer takes, and what of it may be missing; by its attribute ``takes``, else by its parameters' names.
+
+    Raises:
+        InputError: it needs a parameter that no scorer is given.
+    """
+    own = getattr(function, "takes", None)
+    if own is not None:
+        takes = tuple(own) if isinstance(own, list | tuple) else ()
+        if not takes or takes[0] not in (IMAGES, FRAMES) or not set(takes[1:]) <= BESIDE.keys():
+            allowed = (IMAGES, FRAMES, *BESIDE)
+            raise InputError(
+                "must be a tuple of names, images or frames first, not", source=source, key="takes", value=own, allowed=allowed
+            )
+        return takes, frozenset()
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # a function of C
+        return (IMAGES,), frozenset()
+    first = FRAMES if parameters and parameters[0].name == FRAMES else IMAGES
+    beside = [each for each in parameters[2:] if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+    unknown = next((each.name for each in beside if each.name not in BESIDE and each.default is each.empty), None)
+    if unknown is not None:
+        problem = "a scorer is a function (images, prompts) or (frames, prompts) and media beside them; it needs"
+        raise InputError(problem, source=source, value=unknown, allowed=tuple(BESIDE))
+    named = [each for each in beside if each.name in BESIDE]
+    return (first, *(each.name for each in named)), frozenset(each.name for each in named if each.default is not each.empty)
 
 
 def loaded(module: str, attribute: str) -> object:

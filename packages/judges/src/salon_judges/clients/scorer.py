@@ -133,8 +133,9 @@ class ScorerJudge(Closing):
             InputError: the question is about something else than one picture and its prompt.
         """
         media = question.media
-        if any(each.kind != MediaKind.IMAGE for each in media):
-            raise InputError("a scorer rates pictures, not videos:", value=self.name)
+        if any((each.kind == MediaKind.VIDEO) is not self.scorer.of_videos for each in media):
+            kinds = "videos, not pictures" if self.scorer.of_videos else "pictures, not videos"
+            raise InputError(f"the scorer rates {kinds}:", value=self.name)
         if question.prompt is None or len(media) != 1:
             hint = "Use it with `salon bench run scorer`, `salon refine --scorer`, or as the reward scorer:NAME."
             raise InputError(

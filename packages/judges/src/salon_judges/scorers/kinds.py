@@ -6,6 +6,8 @@
     hpsv2           cos, by open_clip            Wu et al. 2023, Human Preference Score v2
     hpsv3           the package ``hpsv3``        Ma et al. 2025, HPSv3
     image-reward    the package ``ImageReward``  Xu et al. 2023, ImageReward
+    video-reward    heads on Qwen2-VL            Liu et al. 2025, VideoReward (``qwen_rewards.py``)
+    edit-reward     heads on Qwen2.5-VL          Wu et al. 2025, EditReward (``qwen_rewards.py``)
     reward-model    your own, of votes           ``salon train reward-model`` (``reward_network.py``)
     vqa-score       P("yes") of a judge          Lin et al. 2024, VQAScore (``vqa_score.py``)
 
@@ -25,13 +27,13 @@ from salon_judges.clients.local_weights import weights_digest
 from salon_taxonomy.digest import Digestible, digest, file_sha256
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import ScorerKind
-from salon_taxonomy.scorers import UNBOUNDED
+from salon_taxonomy.scorers import FRAMES, IMAGES, UNBOUNDED
 
-Score: TypeAlias = Callable[[Sequence[Any], Sequence[str]], list[float]]
-"""Scores a batch of PIL images with their prompts."""
+Score: TypeAlias = Callable[..., list[float]]
+"""Scores a batch of PIL images, or videos as lists of them, with their prompts and the media beside them."""
 
 _SHARED: Final = ("device", "dtype")
-_FILES: Final = ("head", "checkpoint", "config", "med_config")
+_FILES: Final = ("head", "checkpoint", "config", "med_config", "prompts")
 _PROCESSOR: Final = ("processor_config.json", "preprocessor_config.json")
 _DTYPES: Final = ("float32", "float16", "bfloat16")
 
@@ -48,6 +50,8 @@ class Published:
         needs: modules that must be installed, with what installs them.
         range: of its scores.
         formula: raised when the same weights begin to give other scores.
+        takes: the media that it is given, as :class:`~salon_taxonomy.scorers.CheckedScorer` has them.
+        frames_per_second: how densely the file of a video is sampled.
     """
 
     name: str
@@ -57,6 +61,8 @@ class Published:
     needs: Mapping[str, str]
     range: tuple[float, float] = UNBOUNDED
     formula: int = 1
+    takes: tuple[str, ...] = (IMAGES,)
+    frames_per_second: float = 2.0
 
 
 class ModelScorer:
@@ -71,6 +77,7 @@ class ModelScorer:
         self.name = published.name
         self.range = published.range
         self.higher_is_better = True
+        self.takes, self.frames_per_second = published.takes, published.frames_per_second
         self._published = published
         self._settings = settings
         self._score: Score | None = None
@@ -89,13 +96,13 @@ class ModelScorer:
                 shaping[key] = value
         return digest("scorer", shaping)
 
-    def __call__(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
-        """Return the score of each picture; one call at a time."""
+    def __call__(self, images: Sequence[Any], prompts: Sequence[str], **beside: Sequence[Any]) -> list[float]:
+        """Return the score of each picture or video; one call at a time."""
         with self._loading:
             if self._score is None:
                 module, _, function = self._published.load.partition(":")
                 self._score = getattr(import_module(module), function)(self._settings)
-            return self._score(images, prompts)
+            return self._score(images, prompts, **beside)
 
 
 def settings_of(published: Published, text: str) -> dict[str, str]:
@@ -196,6 +203,29 @@ PUBLISHED: Final[Mapping[str, Published]] = {
             {"ImageReward": "pip install image-reward"},
         ),
         Published(
+            "video-reward",
+            "checkpoint",
+            "salon_judges.scorers.qwen_rewards:video_reward",
+            {
+                "checkpoint": "",
+                "config": "",
+                "prompts": "",
+                "model": "Qwen/Qwen2-VL-2B-Instruct",
+                "dimension": "Overall",
+                "revision": None,
+            },
+            _TRANSFORMERS,
+            takes=(FRAMES,),
+        ),
+        Published(
+            "edit-reward",
+            "checkpoint",
+            "salon_judges.scorers.qwen_rewards:edit_reward",
+            {"checkpoint": "", "prompts": "", "model": "Qwen/Qwen2.5-VL-7B-Instruct", "revision": None},
+            _TRANSFORMERS,
+            takes=(IMAGES, "sources"),
+        ),
+        Published(
             "reward-model",
             "model",
             "salon_judges.scorers.reward_network:reward_model",
@@ -212,4 +242,6 @@ aesthetic: Final = _kind("aesthetic")
 hpsv2: Final = _kind("hpsv2")
 hpsv3: Final = _kind("hpsv3")
 image_reward: Final = _kind("image-reward")
+video_reward: Final = _kind("video-reward")
+edit_reward: Final = _kind("edit-reward")
 reward_model: Final = _kind("reward-model")

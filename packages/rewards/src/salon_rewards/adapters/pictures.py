@@ -1,4 +1,4 @@
-"""Rewards of pictures as trainers of image policies take them: sync, batched, every picture with a number.
+"""Rewards of pictures and videos as trainers of image policies take them: sync, batched, every picture with a number.
 
 FlowGRPOReward       Flow-GRPO     reward_fn(images, prompts, metadata) -> ({"avg": …, NAME: …}, {…})
 DDPOReward           DDPO          reward_fn(images, prompts, metadata) -> (scores, {…})
@@ -21,9 +21,11 @@ from typing import Any, Final
 
 from salon_rewards.adapters.blocking import waited
 from salon_rewards.callables.reward import RewardFunction, each_paid
+from salon_rewards.callables.scorer import VIDEOS
 from salon_rewards.group_mask import Paid
 from salon_taxonomy.errors import InputError, SalonError
 from salon_taxonomy.media_files import bad_media
+from salon_taxonomy.scorers import IMAGES
 from salon_taxonomy.verdict import Unscored
 
 POLICIES: Final = ("mean", "nan", "raise")
@@ -36,6 +38,8 @@ _SEEN_LAST: Final = (1, _RGB)
 """Channels at the end, as verl-omni's own scorers tell them."""
 _FRAMES: Final = 4
 """The dimensions of a video."""
+_VERL_MEDIA: Final = {"source_img": "sources", "target_img": "references"}
+"""Pictures in verl-omni's extra information, with the columns that they become."""
 
 
 class UnscoredError(SalonError):
@@ -47,7 +51,7 @@ class PictureReward:
     """What the adapters of image trainers have in common: a reward, and what is paid where it has no score.
 
     Attributes:
-        reward: any of Salon's that looks at the columns ``images`` and ``prompts``.
+        reward: any of Salon's that looks at the columns ``images`` or ``videos``, and ``prompts``.
         on_unscored: ``mean``, ``nan``, ``raise`` or a number; see the module.
 
     Raises:
@@ -72,20 +76,26 @@ class PictureReward:
         """What the reward is called."""
         return self.reward.__name__
 
+    @property
+    def of_videos(self) -> bool:
+        """Whether the reward rates videos; one that does not say rates pictures."""
+        return VIDEOS in getattr(self.reward, "takes", ())
+
     def paid(
         self, images: Any, prompts: Sequence[str], columns: Mapping[str, Any]
     ) -> tuple[list[float], list[Unscored | None]]:
-        """Return a number for each picture, and why it is not its own score where it is not.
+        """Return a number for each picture or video, and why it is not its own score where it is not.
 
         Raises:
-            InputError: the pictures cannot be taken, or a column has another length.
+            InputError: the pictures cannot be taken, the reward rates videos and they are pictures or the other way round, or a
+                column has another length.
             UnscoredError: a score is missing, and the policy is ``raise``.
         """
-        pictures = pictures_of(images)
+        pictures = videos_of(images) if self.of_videos else pictures_of(images)
         texts = [str(prompt) for prompt in prompts]
         if len(texts) != len(pictures):
             raise InputError(f"needs {len(pictures)} values, one for each picture, not", column="prompts", value=len(texts))
-        columns = {**columns, "images": pictures, "prompts": texts}
+        columns = {**columns, VIDEOS if self.of_videos else IMAGES: pictures, "prompts": texts}
         sound = [number for number, picture in enumerate(pictures) if not isinstance(picture, Unscored)]
         whole = {name: values for name, values in columns.items() if len(values) == len(pictures)}
         arguments = columns | {name: [values[number] for number in sound] for name, values in whole.items()}
@@ -100,7 +110,7 @@ class PictureReward:
 class FlowGRPOReward(PictureReward):
     """A reward for Flow-GRPO's ``reward_fn``, in place of its ``multi_score`` (arXiv 2505.05470).
 
-    Columns of the reward come from the rows of ``metadata``.
+    Columns of the reward come from the rows of ``metadata``, and ``sources`` from ``ref_images``.
 
     Example:
         >>> import numpy as np
@@ -121,13 +131,17 @@ class FlowGRPOReward(PictureReward):
 
         Args:
             images: tensors of shape (pictures, channels, height, width) from 0 to 1 or of bytes, arrays of bytes of shape
-                (pictures, height, width, channels), or PIL images.
+                (pictures, height, width, channels), or PIL images; of videos (videos, frames, channels, height, width), or a
+                list of lists of frames.
             prompts: the text of each picture.
             metadata: a mapping for each picture; its keys become columns.
-            ref_images: not looked at.
+            ref_images: the picture that each was made from, or None.
             only_strict: not looked at.
         """
-        scores, why = self.paid(images, prompts, columns_of(metadata))
+        columns = columns_of(metadata)
+        if ref_images is not None:
+            columns["sources"] = pictures_of(ref_images)
+        scores, why = self.paid(images, prompts, columns)
         return {"avg": scores, self.__name__: list(scores)}, {"unscored": reasons(why)}
 
 
@@ -158,8 +172,9 @@ class DDPOReward(PictureReward):
 class VerlImageScore(PictureReward):
     """A reward for the ``custom_reward_function`` of verl-omni's visual reward manager: a picture, or a video's frames.
 
-    A video is paid the mean of its frames. There are no neighbours to take a mean of where a score is missing, so the policy is
-    ``raise`` (the default), ``nan`` or a number.
+    A reward of pictures pays a video the mean of its frames; a reward of videos is given them together. ``source_img`` and
+    ``target_img`` of the extra information are the columns ``sources`` and ``references``. There are no neighbours to take a
+    mean of where a score is missing, so the policy is ``raise`` (the default), ``nan`` or a number.
 
     Raises:
         InputError: for the policy ``mean``, or an unknown one.
@@ -198,13 +213,17 @@ class VerlImageScore(PictureReward):
             data_source: becomes a column.
             solution_image: a tensor of bytes, or of numbers from 0 to 1: (channels, height, width), (frames, channels, height,
                 width), (channels, frames, height, width), or one of them with the channels last; with 1 in front of it or not.
-                1 or 3 at the end are channels; else, where both of the first two numbers may be channels, 3 in front are.
+                1 or 3 at the end are channels; else, where both of the first two numbers may be channels, 3 in front are,
+                unless the second is 3 too.
             ground_truth: the text that the picture was made for.
             extra_info: becomes columns.
             settings: verl's own; not looked at.
         """
-        frames = _frames(solution_image)
+        frames: list[Any] = [solution_image] if self.of_videos else _frames(solution_image)
         facts = {**(extra_info or {}), "data_source": data_source}
+        for theirs, ours in _VERL_MEDIA.items():
+            if facts.get(theirs) is not None:
+                facts[ours] = pictures_of([facts[theirs]])
         columns = {key: [value] * len(frames) for key, value in facts.items()}
         scores, why = self.paid(frames, [ground_truth] * len(frames), columns)
         missing = sum(each is not None for each in why)
@@ -226,13 +245,32 @@ def flow_factory_reward(reward: RewardFunction, on_unscored: str | float = "mean
     except ImportError as error:
         raise InputError(f"needs Flow-Factory ({error})", value="flow_factory.rewards") from error
 
-    def call(self: Any, prompt: Sequence[str], image: Any = None, **columns: Any) -> Any:
+    def call(
+        self: Any,
+        prompt: Sequence[str],
+        image: Any = None,
+        video: Any = None,
+        audio: Any = None,
+        condition_images: Any = None,
+        condition_videos: Any = None,
+        **columns: Any,
+    ) -> Any:
         """Return the rewards of a batch."""
+        wanted, results, other = ("video", video, image) if adapter.of_videos else ("image", image, video)
+        if results is None:
+            rates = f"{adapter.__name__} rates {'videos' if adapter.of_videos else 'pictures'}"
+            raise InputError(rates if other is None else f"{rates}, and was given the other", column=wanted)
         lists = {key: value for key, value in columns.items() if isinstance(value, list) and len(value) == len(prompt)}
-        scores, why = adapter.paid(image if image is not None else [], prompt, lists)
+        conditions = [each for each in (condition_images, condition_videos) if each is not None]
+        if conditions:
+            lists["sources"] = [[item for each in conditions for item in each[row]] for row in range(len(prompt))]
+        scores, why = adapter.paid(results, prompt, lists if audio is None else {**lists, "audio": audio})
         return RewardModelOutput(rewards=scores, extra_info={"unscored": reasons(why)})
 
-    body = {"required_fields": ("prompt", "image"), "use_tensor_inputs": False, "__call__": call, "__doc__": call.__doc__}
+    fields: tuple[str, ...] = ("prompt", "video" if adapter.of_videos else "image")
+    if "sources" in getattr(reward, "takes", ()):
+        fields = (*fields, "condition_images")
+    body = {"required_fields": fields, "use_tensor_inputs": False, "__call__": call, "__doc__": call.__doc__}
     return type("SalonReward", (PointwiseRewardModel,), body)
 
 
@@ -303,9 +341,45 @@ def pictures_of(images: Any) -> list[Any]:
     Raises:
         InputError: another shape, or numbers that are neither.
     """
+    for row, image in enumerate(_listed(images), start=1):
+        if isinstance(image, list | tuple) or getattr(image, "ndim", 0) >= _FRAMES:
+            raise InputError("the reward rates pictures, not videos", row=row, column="images")
+    return [_picture(image, row) for row, image in enumerate(images, start=1)]
+
+
+def videos_of(videos: Any) -> list[Any]:
+    """Return the videos of a batch, each as a list of frames, whose arrays and tensors are PIL images.
+
+    A video with a frame that has a number that is none is ``Unscored``. Paths and bytes stay as they are.
+
+    Args:
+        videos: a tensor of shape (videos, frames, channels, height, width), or a list of such videos, lists of frames, paths or
+            encoded bytes; shapes of one video as :class:`VerlImageScore` takes them.
+
+    Raises:
+        InputError: another shape, a picture, or numbers that are neither bytes nor from 0 to 1.
+
+    Example:
+        >>> import numpy as np
+        >>> [frame.size for frame in videos_of(np.zeros((1, 2, 8, 9, 3), np.uint8))[0]]
+        [(9, 8), (9, 8)]
+    """
+    rows: list[Any] = []
+    for row, video in enumerate(_listed(videos), start=1):
+        if callable(getattr(video, "convert", None)) or getattr(video, "ndim", _FRAMES) < _FRAMES:
+            raise InputError("the reward rates videos, not pictures", row=row, column=VIDEOS)
+        if isinstance(video, list | tuple) or hasattr(video, "ndim"):
+            frames = [_picture(frame, row) for frame in _frames(video)]
+            rows.append(next((frame for frame in frames if isinstance(frame, Unscored)), frames))
+        else:
+            rows.append(video)
+    return rows
+
+
+def _listed(images: Any) -> Any:
     if isinstance(images, str | bytes) or not hasattr(images, "__len__"):
         raise InputError("must be a list, an array or a tensor of pictures, not", column="images", value=type(images).__name__)
-    return [_picture(image, row) for row, image in enumerate(images, start=1)]
+    return images
 
 
 def _frames(image: Any) -> list[Any]:
@@ -315,7 +389,7 @@ def _frames(image: Any) -> list[Any]:
         InputError: a shape that is neither.
     """
     if not hasattr(image, "ndim"):
-        return [image]
+        return list(image) if isinstance(image, list | tuple) else [image]
     tensor = callable(getattr(image, "detach", None))
     frames = image
     while frames.ndim > _FRAMES and frames.shape[0] == 1:
@@ -327,7 +401,7 @@ def _frames(image: Any) -> list[Any]:
     ahead = [size in _CHANNELS for size in frames.shape[: frames.ndim - 2]]
     if frames.shape[-1] in _SEEN_LAST or not any(ahead):
         frames = frames.movedim(-1, -3)
-    elif frames.ndim == _FRAMES and (frames.shape[0] == _RGB or not ahead[1]):
+    elif frames.ndim == _FRAMES and (not ahead[1] or (frames.shape[0] == _RGB != frames.shape[1])):
         frames = frames.movedim(0, 1)
     return [frames] if frames.ndim < _FRAMES else list(frames)
 

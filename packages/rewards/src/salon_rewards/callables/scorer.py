@@ -1,11 +1,12 @@
-"""A scorer of pictures as a reward: ``make_reward("scorer:mypkg.metrics:clip_score")``, by the text of any scorer.
+"""A scorer of pictures or videos as a reward: ``make_reward("scorer:mypkg.metrics:clip_score")``, by the text of any scorer.
 
 The entry point ``scorer`` of the group ``salon.reward_sources``. The same function, loaded and checked by the same code, is a
 suite of salon-bench (``salon bench run scorer``), so a reward is the number that the benchmark reports.
 """
 
+import asyncio
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -13,22 +14,27 @@ from salon_rewards.batch import Batch
 from salon_rewards.callables.prism import asked_for
 from salon_rewards.callables.reward import AskingReward
 from salon_rewards.group_mask import Abstention, Paid, abstention_of
-from salon_rewards.pictures import picture
+from salon_rewards.pictures import shown, video
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.scorers import CheckedScorer, open_scorer
-from salon_taxonomy.verdict import Scored
+from salon_taxonomy.records import MediaKind
+from salon_taxonomy.scorers import IMAGES, CheckedScorer, open_scorer
+from salon_taxonomy.verdict import Scored, Unscored
+
+VIDEOS: Final = "videos"
+"""The column with the videos of a batch."""
 
 
 @dataclass(frozen=True)
 class ScorerReward(AskingReward):
-    """Pay a scorer's score of the picture of each row; the completions do not matter.
+    """Pay a scorer's score of the picture or video of each row; the completions do not matter.
 
-    Columns: ``images`` (paths, bytes, PIL images) and ``prompts``. Range: that of the scorer, negated where lower is better; 0
-    to 1 with ``scale``.
+    Columns: ``images`` (paths, bytes, PIL images), of a scorer of videos ``videos`` (those of files, or lists of frames), then
+    ``prompts``, and of ``sources``, ``references``, ``masks`` and ``first_frames`` those that the scorer takes. Range: that of
+    the scorer, negated where lower is better; 0 to 1 with ``scale``.
 
     Attributes:
         scorer: gives the scores, in batches of its own size.
-        image: the column with a picture for each completion.
+        image: the column with a picture or video for each completion; empty: ``images``, or ``videos`` of a scorer of videos.
         prompt: the column with the text that each picture was made for, texts or chats, whose last message counts.
         scale: lowest and highest score, which become 0 and 1 (1 and 0 where lower is better); None: the score as it is.
         abstention: who abstains when a picture has no score.
@@ -51,7 +57,7 @@ class ScorerReward(AskingReward):
     """
 
     scorer: CheckedScorer
-    image: str = "images"
+    image: str = ""
     prompt: str = "prompts"
     scale: tuple[float, float] | None = None
     abstention: Abstention = Abstention.GROUP
@@ -62,20 +68,51 @@ class ScorerReward(AskingReward):
     def __post_init__(self) -> None:
         if self.scale is not None and not float("-inf") < self.scale[0] < self.scale[1] < float("inf"):
             raise InputError("needs two finite numbers, the lower first", column="scale", value=self.scale)
+        object.__setattr__(self, "image", self.image or (VIDEOS if self.scorer.of_videos else IMAGES))
         object.__setattr__(self, "abstention", abstention_of(self.abstention))
         object.__setattr__(self, "__name__", f"scorer:{self.scorer.name}")
 
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """The columns of media that it looks at: ``images`` or ``videos`` (or what ``image`` names), then those beside."""
+        return (self.image, *self.scorer.takes[1:])
+
     async def verdicts(self, batch: Batch) -> list[Paid]:
-        """Return what the scorer gives each picture, or why it gives nothing."""
-        shown, asked = batch.column(self.image), batch.column(self.prompt)
-        pictures = [_shown(image, row, self.image) for row, image in enumerate(shown, start=1)]
-        prompts = [asked_for(prompt) for prompt in asked]
+        """Return what the scorer gives each picture or video, or why it gives nothing."""
+        results, prompts = batch.column(self.image), [asked_for(prompt) for prompt in batch.column(self.prompt)]
+        optional = {name for name in self.scorer.optional if batch.columns.get(name) is None}
+        beside = {name: batch.column(name) for name in self.scorer.takes[1:] if name not in optional}
         paid: list[Paid] = []
-        for start in range(0, len(pictures), self.scorer.batch):
-            end = start + self.scorer.batch
-            scores = await self.scorer.score(pictures[start:end], prompts[start:end])
+        for start in range(0, len(results), self.scorer.batch):
+            rows = range(start, min(start + self.scorer.batch, len(results)))
+            opened, others = await asyncio.to_thread(self._opened, rows, results, beside)
+            scores = await self.scorer.score(opened, prompts[rows.start : rows.stop], others)
             paid += [self._worth(each.value) if isinstance(each, Scored) else each for each in scores]
         return paid
+
+    def _opened(
+        self, rows: range, results: Sequence[Any], beside: Mapping[str, Sequence[Any]]
+    ) -> tuple[list[Any], dict[str, list[Any]]]:
+        """Return the media of some rows as the scorer takes them."""
+        opened = [self._result(results[row], row + 1) for row in rows]
+        return opened, {name: [self._beside(values[row], row + 1, name) for row in rows] for name, values in beside.items()}
+
+    def _result(self, value: Any, row: int) -> Any:
+        if isinstance(value, Unscored):
+            return value
+        if self.scorer.of_videos:
+            return video(value, frames_per_second=self.scorer.frames_per_second, row=row, column=self.image)
+        if (isinstance(value, list | tuple) and len(value) > 1) or getattr(value, "kind", None) == MediaKind.VIDEO:
+            hint = "A scorer of videos is a function (frames, prompts)."
+            raise InputError(f"{self.__name__} rates pictures, not videos", row=row, column=self.image, hint=hint)
+        return shown(value, row=row, column=self.image)
+
+    def _beside(self, value: Any, row: int, name: str) -> Any:
+        """Return the sources, or another role, of one row: None, a picture, or a list; of a scorer of videos also of videos."""
+        if not isinstance(value, list | tuple):
+            return None if value is None else shown(value, row=row, column=name)
+        kept = (Unscored, list, tuple)
+        return [self._result(each, row) if isinstance(each, kept) else shown(each, row=row, column=name) for each in value]
 
     def _worth(self, score: float) -> float:
         if self.scale is None:
@@ -107,8 +144,3 @@ def scorer_reward(specification: str, parameters: Mapping[str, Any]) -> ScorerRe
     if settled.get("scale") is not None:
         settled["scale"] = tuple(settled["scale"])
     return ScorerReward(open_scorer(specification), specification=specification, **settled)
-
-
-def _shown(image: object, row: int, column: str) -> object:
-    """Return a PIL image as it is; anything else as ``Media``."""
-    return image if callable(getattr(image, "convert", None)) else picture(image, row=row, column=column)

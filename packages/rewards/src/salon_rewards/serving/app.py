@@ -1,8 +1,10 @@
-"""One reward over HTTP: pictures and prompts in, scores out. JSON or multipart forms; pickles are refused unread.
+"""One reward over HTTP: pictures or videos and prompts in, scores out. JSON or multipart forms; pickles are refused unread.
 
 POST /score, /   {"prompts": […], "images": [base64, …]}      {"scores": […], "unscored": […], "reward": "…"}
+                 "videos" in place of "images": files as base64, or lists of frames; beside them "sources", "references",
+                 "masks", "first_frames"
 POST /compute    {"prompt": […], "image": [base64, …]}        {"rewards": […]}, as Flow-Factory's client asks
-GET  /health     {"status": "ok", "reward": "…"}
+GET  /health     {"status": "ok", "reward": "…", "takes": […]}
 GET  /metrics    counters in Prometheus' text format
 
 request ── rows ──► queue ──► one batch of what waits, at most ``batch`` rows ──► reward ──► the rows' own requests
@@ -16,27 +18,45 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from traceback import format_exception_only
 from typing import Any, Final
 
 from aiohttp import web
 
+from salon_judges.media.video_policy import VideoLimits
 from salon_rewards.adapters.pictures import UnscoredError, settled
 from salon_rewards.callables.reward import RewardFunction, each_paid
+from salon_rewards.callables.scorer import VIDEOS
 from salon_rewards.group_mask import Paid
+from salon_rewards.pictures import MOST_FRAMES, video
 from salon_taxonomy.answers.strict_json import strict_json
 from salon_taxonomy.errors import InputError, SalonError
+from salon_taxonomy.media_files import bad_media
+from salon_taxonomy.picture_decoding import DEFAULT_LIMITS, SourceLimits, head_problem
+from salon_taxonomy.scorers import BESIDE, IMAGES
 from salon_taxonomy.verdict import Unscored
 from salon_taxonomy.visible_text import visible
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 """Addresses that need no token."""
 
-_IMAGES: Final = ("images", "image")
+_IMAGES: Final = (IMAGES, "image")
+_VIDEOS: Final = (VIDEOS, "video")
 _PROMPTS: Final = ("prompts", "prompt")
+_BESIDE: Final[Mapping[str, Sequence[str]]] = {name: (name, name.removesuffix("s")) for name in BESIDE}
+_CONDITIONS: Final = ("condition_images", "condition_videos")
+"""Flow-Factory's names of sources. Its client sends all that a sample has, so they are passed over where none is wanted."""
+_OWN: Final = (*_IMAGES, *_VIDEOS, *_PROMPTS, *(name for names in _BESIDE.values() for name in names), *_CONDITIONS)
 _OTHERS: Final = ("completions", "columns", "metadata", "kwargs")
-_UNSEEN: Final = ("video", "condition_images", "condition_videos", "audio")
+_UNSEEN: Final = ("audio",)
+_SERVED_VIDEOS: Final = VideoLimits(64 << 20, 4096 * 2160, 60.0, 3_600)
+"""Of one video file in a request: 64 MiB, 4096 × 2160 pixels, a minute, 3,600 coded frames."""
+_PIXELS_OF_A_LIST: Final = 128_000_000
+"""Width × height of all pictures of one list together: 128 frames of a million pixels."""
+_DECODING: Final = 2
+"""Requests whose videos are decoded at once."""
 _LONGEST_DETAIL: Final = 300
 _RETRY_S: Final = "1"
 _LONGEST_READ_S: Final = 300
@@ -55,6 +75,7 @@ class ServingLimits:
     Attributes:
         body_bytes: of one request.
         pictures: rows of one request.
+        frames: of one video, and pictures of one list of sources.
         waiting: rows of all requests that wait; more are answered with 503, unless nothing waits.
         held_bytes: of the bodies of all requests that are read or wait; more are answered with 503, unless nothing is held.
         batch: rows that the reward is given at once.
@@ -63,6 +84,7 @@ class ServingLimits:
 
     body_bytes: int = 64 << 20
     pictures: int = 256
+    frames: int = MOST_FRAMES
     waiting: int = 4096
     held_bytes: int = 256 << 20
     batch: int = 64
@@ -86,7 +108,8 @@ class RewardServer:
     """The routes of one reward, and the queue in front of it.
 
     Args:
-        reward: is called with the columns ``images`` (encoded bytes) and ``prompts``.
+        reward: is called with the columns ``images`` (encoded bytes) or ``videos`` (lists of them, or ``Media`` with a film),
+            ``prompts``, and those of :data:`~salon_taxonomy.scorers.BESIDE`. Its attribute ``takes`` says which of them.
         token: that requests must bring as ``Authorization: Bearer``; None: none, for loopback.
         limits: how much is taken.
         on_unscored: what ``/score`` answers for a missing score: null (None), or as
@@ -106,6 +129,7 @@ class RewardServer:
         self._limits = limits or ServingLimits()
         self._on_unscored = on_unscored
         self._queue: asyncio.Queue[tuple[RequestRows, asyncio.Future[list[Paid]]]] = asyncio.Queue()
+        self._decoding = asyncio.Semaphore(_DECODING)
         self._waiting = 0
         self._held = 0
         self._requests: Counter[int] = Counter()
@@ -185,7 +209,8 @@ class RewardServer:
         return hmac.compare_digest(credentials.encode("utf-8", "replace"), f"Bearer {self._token}".encode())
 
     async def _health(self, request: web.Request) -> web.Response:
-        return web.json_response({"status": "ok", "reward": self._reward.__name__, "waiting": self._waiting})
+        takes = getattr(self._reward, "takes", None)
+        return web.json_response({"status": "ok", "reward": self._reward.__name__, "takes": takes, "waiting": self._waiting})
 
     async def _metrics(self, request: web.Request) -> web.Response:
         lines = [
@@ -230,7 +255,7 @@ class RewardServer:
         except TimeoutError as error:
             raise web.HTTPRequestTimeout(reason=f"the body did not arrive within {_LONGEST_READ_S} s") from error
         if form:
-            return _checked(fields, self._limits)
+            return await self._checked(fields)
         if body[:1] == _PICKLE or request.content_type == "application/octet-stream":
             raise InputError("is neither JSON nor a multipart form", source="the request", hint=_PICKLE_HINT)
         try:
@@ -239,7 +264,15 @@ class RewardServer:
             raise InputError(f"is no JSON ({str(error)[:80]})", source="the request", hint=_PICKLE_HINT) from error
         if not isinstance(document, dict):
             raise InputError("must be a JSON object, not", source="the request", value=type(document).__name__)
-        return _checked(document, self._limits)
+        return await self._checked(document)
+
+    async def _checked(self, document: Mapping[str, Any]) -> RequestRows:
+        """Return the rows of a request; media are read in a thread, the videos of few requests at once."""
+        read = partial(_checked, document, self._limits, self._reward)
+        if not any(document.get(name) for name in (*_VIDEOS, "condition_videos")):
+            return await asyncio.to_thread(read)
+        async with self._decoding:
+            return await asyncio.to_thread(read)
 
     async def _paid(self, rows: RequestRows) -> list[Paid]:
         if self._waiting and self._waiting + rows.count > self._limits.waiting:
@@ -309,37 +342,40 @@ class RewardServer:
 
 
 async def _form(request: web.Request) -> dict[str, Any]:
-    """Return the fields of a multipart form: files ``image``, texts ``prompt``, in their order."""
+    """Return the fields of a multipart form: files ``image`` or ``video``, texts ``prompt``, in their order."""
     try:
         form = await request.post()
     except (ValueError, RuntimeError, LookupError, AssertionError) as error:
         raise InputError(f"is no multipart form ({error})", source="the request") from error
-    unknown = sorted(form.keys() - {*_IMAGES, *_PROMPTS})
+    allowed = (*_IMAGES, *_VIDEOS, *_PROMPTS)
+    unknown = sorted(form.keys() - set(allowed))
     if unknown:
-        raise InputError("unknown field", source="the form", key=unknown[0], allowed=(*_IMAGES, *_PROMPTS))
+        raise InputError("unknown field", source="the form", key=unknown[0], allowed=allowed)
     _refuse_both(form, "the form")
-    images = [
-        each.file.read() if isinstance(each, web.FileField) else each for name in _IMAGES for each in form.getall(name, [])
-    ]
-    prompts = [each for name in _PROMPTS for each in form.getall(name, [])]
-    return {"prompts": prompts, **({"images": images} if images else {})}
+    fields: dict[str, Any] = {}
+    for names in (_IMAGES, _VIDEOS, _PROMPTS):
+        values = [each for name in names for each in form.getall(name, [])]
+        if values:
+            fields[names[0]] = [each.file.read() if isinstance(each, web.FileField) else each for each in values]
+    return {"prompts": [], **fields}
 
 
-def _checked(document: Mapping[str, Any], limits: ServingLimits) -> RequestRows:
-    """Return the rows of a request.
+def _checked(document: Mapping[str, Any], limits: ServingLimits, reward: RewardFunction) -> RequestRows:
+    """Return the rows of a request, with the frames of its videos.
 
     Raises:
         InputError: names the key and what is allowed.
     """
-    unknown = sorted(document.keys() - {*_IMAGES, *_PROMPTS, *_OTHERS, *_UNSEEN})
+    unknown = sorted(document.keys() - {*_OWN, *_OTHERS, *_UNSEEN})
     if unknown:
-        raise InputError(
-            "unknown key", source="the request", key=unknown[0], allowed=("prompts", "images", "completions", "columns")
-        )
+        allowed = ("prompts", IMAGES, VIDEOS, *BESIDE, "completions", "columns")
+        raise InputError("unknown key", source="the request", key=unknown[0], allowed=allowed)
     _refuse_both(document, "the request")
-    for name in _UNSEEN:
-        if document.get(name):
-            raise InputError("is not looked at by this server", source="the request", key=name)
+    takes: Sequence[str] | None = getattr(reward, "takes", None)
+    for names in (_UNSEEN, _IMAGES, _VIDEOS, *_BESIDE.values()):
+        for name in names:
+            if document.get(name) and (name in _UNSEEN or (takes is not None and names[0] not in takes)):
+                raise InputError("is not looked at by this server", source="the request", key=name, allowed=takes)
     prompts = _list(document, _PROMPTS, None)
     count = len(prompts)
     if not 1 <= count <= limits.pictures:
@@ -353,12 +389,29 @@ def _checked(document: Mapping[str, Any], limits: ServingLimits) -> RequestRows:
     if not isinstance(extra, Mapping):
         raise InputError("must be an object of lists, not", source="the request", key="columns", value=type(extra).__name__)
     for name in extra:
-        if name in ("images", "prompts", "completions"):
+        if name in (IMAGES, VIDEOS, *BESIDE, "prompts", "completions"):
             raise InputError("has a key of its own outside of columns", source="the request", key=f"columns.{name}")
         columns[name] = _list(extra, (name,), count)
     columns["prompts"] = prompts
-    if any(document.get(name) is not None for name in _IMAGES):
-        columns["images"] = [_picture(each, row) for row, each in enumerate(_list(document, _IMAGES, count), start=1)]
+    if _named(document, _IMAGES):
+        columns[IMAGES] = [_picture(each, row) for row, each in enumerate(_list(document, _IMAGES, count), start=1)]
+    files = _Files(limits, float(getattr(getattr(reward, "scorer", None), "frames_per_second", 5.0)))
+    if _named(document, _VIDEOS):
+        columns[VIDEOS] = [files.video(each, row, VIDEOS) for row, each in enumerate(_list(document, _VIDEOS, count), start=1)]
+    for column, names in _BESIDE.items():
+        if _named(document, names):
+            columns[column] = [
+                files.listed(each, row, column) for row, each in enumerate(_list(document, names, count), start=1)
+            ]
+    conditions = [name for name in _CONDITIONS if document.get(name) is not None]
+    if conditions and (takes is None or "sources" in takes):
+        if "sources" in columns:
+            raise InputError(f"is given beside {conditions[0]!r}; send one of them:", source="the request", key="sources")
+        lists = [
+            [files.listed(each, row, name) for row, each in enumerate(_list(document, (name,), count), start=1)]
+            for name in conditions
+        ]
+        columns["sources"] = [[item for each in row for item in each] for row in zip(*lists, strict=True)]
     columns["completions"] = (
         _list(document, ("completions",), count) if document.get("completions") is not None else [""] * count
     )
@@ -367,9 +420,58 @@ def _checked(document: Mapping[str, Any], limits: ServingLimits) -> RequestRows:
 
 def _refuse_both(document: Mapping[str, Any], source: str) -> None:
     """Refuse two names of one thing, of which one would not be read."""
-    for several, one in (_IMAGES, _PROMPTS):
-        if document.get(several) is not None and document.get(one) is not None:
-            raise InputError(f"is given beside {one!r}; send one of them:", source=source, key=several)
+    for names in (_PROMPTS, (*_IMAGES, *_VIDEOS), *_BESIDE.values()):
+        there = [name for name in names if document.get(name) is not None]
+        if len(there) > 1:
+            raise InputError(f"is given beside {there[1]!r}; send one of them:", source=source, key=there[0])
+
+
+def _named(document: Mapping[str, Any], names: Sequence[str]) -> bool:
+    return any(document.get(name) is not None for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """Reads the videos and the lists of pictures of a request.
+
+    Attributes:
+        limits: how many frames, or pictures of a list, there may be.
+        frames_per_second: how densely video files are sampled.
+    """
+
+    limits: ServingLimits
+    frames_per_second: float
+
+    def video(self, value: object, row: int, key: str) -> Any:
+        """Return a list of encoded frames, ``Media`` with a film, or ``Unscored`` for a file that is no video or too large."""
+        if isinstance(value, list):
+            return self._pictures(value, row, key)
+        data = _picture(value, row, key)
+        rate, most = self.frames_per_second, self.limits.frames
+        return video(data, frames_per_second=rate, most_frames=most, limits=_SERVED_VIDEOS, row=row, column=key)
+
+    def listed(self, value: object, row: int, key: str) -> list[Any]:
+        """Return the sources, or another role, of one row: a picture, a list of pictures and videos, or nothing for null."""
+        values = value if isinstance(value, list) else [] if value is None else [value]
+        self._count(values, row, key)
+        videos = [each for each in values if isinstance(each, list)]
+        pictures = self._pictures([each for each in values if not isinstance(each, list)], row, key)
+        return [*(pictures if isinstance(pictures, list) else [pictures]), *(self._pictures(each, row, key) for each in videos)]
+
+    def _pictures(self, values: list[Any], row: int, key: str) -> list[bytes] | Unscored:
+        """Return the bytes of pictures that are decoded together; ``Unscored`` where one has too many pixels for that."""
+        self._count(values, row, key)
+        pictures = [_picture(each, row, key) for each in values]
+        most = SourceLimits(most_pixels=min(DEFAULT_LIMITS.most_pixels, _PIXELS_OF_A_LIST // max(1, len(pictures))))
+        problems = (head_problem(each, most) for each in pictures)
+        wrong = next(((number, problem) for number, problem in enumerate(problems, start=1) if problem), None)
+        return pictures if wrong is None else bad_media(f"picture {wrong[0]} of {len(pictures)}: {wrong[1]}")
+
+    def _count(self, values: list[Any], row: int, key: str) -> None:
+        if len(values) > self.limits.frames:
+            problem = f"must be at most {self.limits.frames} frames or pictures, not"
+            hint = "Send fewer frames, or raise --max-frames."
+            raise InputError(problem, source="the request", key=key, row=row, value=len(values), hint=hint)
 
 
 def _list(document: Mapping[str, Any], names: Sequence[str], count: int | None) -> list[Any]:
@@ -384,8 +486,8 @@ def _list(document: Mapping[str, Any], names: Sequence[str], count: int | None) 
     return values
 
 
-def _picture(picture: object, row: int) -> bytes:
-    """Return the bytes of a picture; a text is base64, never a path."""
+def _picture(picture: object, row: int, key: str = IMAGES) -> bytes:
+    """Return the bytes of a file; a text is base64, never a path."""
     if isinstance(picture, bytes):
         return picture
     if isinstance(picture, str):
@@ -396,7 +498,7 @@ def _picture(picture: object, row: int) -> bytes:
         except (binascii.Error, ValueError):
             pass
     problem = "must be a file's bytes as base64, not"
-    raise InputError(problem, source="the request", key="images", row=row, value=type(picture).__name__)
+    raise InputError(problem, source="the request", key=key, row=row, value=type(picture).__name__)
 
 
 def _encoding(request: web.Request) -> str:

@@ -36,6 +36,13 @@ _SHORTEST_TOKEN = 16
 @click.option("--max-body-mb", type=click.IntRange(1, 4096), default=64, show_default=True, help="Largest request.")
 @click.option("--max-pictures", type=click.IntRange(1, 65536), default=256, show_default=True, help="Pictures in one request.")
 @click.option(
+    "--max-frames",
+    type=click.IntRange(1, 4096),
+    default=128,
+    show_default=True,
+    help="Frames of one video, or sources of a row.",
+)
+@click.option(
     "--batch", type=click.IntRange(1, 65536), default=64, show_default=True, help="Pictures that the reward gets at once."
 )
 @click.option(
@@ -55,13 +62,15 @@ def serve(
     on_unscored: str | None,
     max_body_mb: int,
     max_pictures: int,
+    max_frames: int,
     batch: int,
     concurrency: int,
 ) -> None:
-    """Serve REWARD over HTTP: pictures and prompts in, scores out; for trainers in another process.
+    """Serve REWARD over HTTP: pictures or videos and prompts in, scores out; for trainers in another process.
 
-    POST /score takes JSON {"prompts": […], "images": [base64, …]} or a multipart form and answers {"scores": […]}. GET
-    /health and /metrics say how it goes. Requests that wait are scored together. Pickles are never read.
+    POST /score takes JSON {"prompts": […], "images": [base64, …]} or a multipart form and answers {"scores": […]}; "videos"
+    in place of "images" are files or lists of frames. GET /health and /metrics say how it goes. Requests that wait are scored
+    together. Pickles are never read.
 
     \b
     Example:
@@ -88,7 +97,7 @@ def serve(
         raise InputError("other machines need a token", source="--host", value=host, allowed=LOOPBACK, hint=hint)
     reward = make_reward(name, **reward_parameters(given, judge))
     _refuse_other_columns(reward)
-    limits = ServingLimits(max_body_mb << 20, max_pictures, batch=batch, concurrency=concurrency)
+    limits = ServingLimits(max_body_mb << 20, max_pictures, max_frames, batch=batch, concurrency=concurrency)
     server = RewardServer(reward, token=token, limits=limits, on_unscored=_policy(on_unscored))
     try:
         listening = socket.create_server((host, port))
@@ -134,9 +143,9 @@ def reward_parameters(given: tuple[str, ...], judge: str | None) -> dict[str, An
 def _refuse_other_columns(reward: object) -> None:
     """Refuse a reward whose pictures are in another column: a text there could name any file."""
     image = getattr(reward, "image", "images")
-    if image not in ("images", None):
+    if image not in ("images", "videos", None):
         raise InputError(
-            "a served reward looks at the column", source="--parameter", key="image", value=image, allowed=["images"]
+            "a served reward looks at the column", source="--parameter", key="image", value=image, allowed=["images", "videos"]
         )
 
 
