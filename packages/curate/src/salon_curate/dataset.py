@@ -1,4 +1,4 @@
-"""A data set on the disk: shards of pictures, columns that stages wrote beside them, and one manifest.
+"""A data set on the disk: shards of pictures or videos, columns that stages wrote beside them, and one manifest.
 
     dataset.json                                 name, sources with licences, every shard with its rows and SHA-256
     pipeline.toml                                the stages and predicates, written by people
@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from salon_curate.files import publish, publish_text
+from salon_curate.files import is_video, publish, publish_text
 from salon_taxonomy.answers.reading import without_surrogates
 from salon_taxonomy.errors import InputError, SalonError, StorageError, did_you_mean
 
@@ -34,7 +34,9 @@ SHARD_ROWS: Final = 1000
 SHARD_BYTES: Final = 64 << 20
 """A shard ends after so many rows or bytes of pictures, whichever comes first."""
 BATCH_ROWS: Final = 64
-"""Rows that a stage is given at once, and rows of a row group in a shard."""
+"""Rows that a stage is given at once at most, and rows of a row group in a shard."""
+BATCH_BYTES: Final = 16 << 20
+"""Bytes of pictures in them, on average over the shard; a video that is larger comes alone."""
 SHARD_COLUMNS: Final = ("key", "image", "sha256", "source", "prompt", "problem", "meta")
 _LONGEST_KEY: Final = 200
 
@@ -72,7 +74,10 @@ class RowSource:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One row of a shard. ``problem`` states why the file is no picture; ``image`` is None where there are no bytes at all."""
+    """One row of a shard: a picture or a video.
+
+    ``problem`` states why the file is neither; ``image`` has its bytes, None where there are no bytes at all.
+    """
 
     key: str
     image: bytes | None
@@ -266,11 +271,11 @@ class DataSet:
             for each in batch
         ]
         frame = pl.DataFrame(rows, schema=schema, orient="row")
-        path = self.shard_path(shard)
+        path, group = self.shard_path(shard), batch_rows(len(batch), sum(len(each.image or b"") for each in batch))
         publish(
             path,
             lambda temporary: frame.write_parquet(
-                temporary, compression="uncompressed", statistics=False, row_group_size=BATCH_ROWS
+                temporary, compression="uncompressed", statistics=False, row_group_size=group
             ),
         )
         return Shard(shard, len(batch), path.stat().st_size, file_digest(path))
@@ -287,10 +292,22 @@ class DataSet:
 
 
 def _problem_of(image: bytes | None) -> str | None:
-    """Return why a row has no picture, by the first bytes of its file."""
+    """Return why a row has neither picture nor video, by the first bytes of its file."""
     from salon_taxonomy.picture_decoding import head_problem
 
-    return "there is no picture" if image is None else head_problem(image)
+    if image is None:
+        return "there is no picture"
+    return None if is_video(image) else head_problem(image)
+
+
+def batch_rows(rows: int, size: int) -> int:
+    """Return how many of the rows of a shard with so many bytes are held at once.
+
+    Example:
+        >>> batch_rows(1000, 10 << 20), batch_rows(20, 64 << 20), batch_rows(1, 200 << 20), batch_rows(0, 0)
+        (64, 5, 1, 64)
+    """
+    return max(1, min(BATCH_ROWS, rows * BATCH_BYTES // max(1, size))) if rows else BATCH_ROWS
 
 
 def file_digest(path: Path) -> str:

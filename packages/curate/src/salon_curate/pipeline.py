@@ -37,6 +37,7 @@ from salon_taxonomy.toml_files import read_toml
 PIPELINE: Final = "pipeline.toml"
 BUILT_IN: Final = {
     "look": "salon_curate.measures:look",
+    "watch": "salon_curate.clips:watch",
     "fields": "salon_curate.measures:fields",
     "duplicates": "salon_curate.duplicates_and_splits:duplicates",
     "split": "salon_curate.duplicates_and_splits:split",

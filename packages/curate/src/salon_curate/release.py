@@ -26,9 +26,17 @@ from pydantic import BaseModel, Field, ValidationError
 
 from salon_curate.dataset import DataSet, checked_name, file_digest, read_checked
 from salon_curate.errors import RefusedReleaseError
-from salon_curate.files import picture_ending, publish, publish_text
+from salon_curate.files import media_ending, publish, publish_text
 from salon_curate.judging import JudgedStage
-from salon_curate.selection import problem_columns, read_columns, saved_predicates, select, state_of
+from salon_curate.selection import (
+    predicate,
+    problem_columns,
+    read_columns,
+    readable_condition,
+    saved_predicates,
+    select,
+    state_of,
+)
 from salon_curate.stages import Stage, expected_parts
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
@@ -130,11 +138,11 @@ def _refuse_problems(dataset: DataSet, stages: Sequence[Stage], mask: "NDArray[n
     import polars as pl
 
     rows = read_columns(dataset, stages, problem_columns(stages), copies=False).filter(pl.Series(mask)).collect()
-    broken = rows.filter(pl.any_horizontal(pl.col(problem_columns(stages)).is_not_null()))
+    broken = rows.filter(~predicate(readable_condition(stages)).expression)
     if len(broken):
         problem = next(reason for reason in broken.row(0)[1:] if reason is not None)
         hint = "Leave such rows out of the selection: --where 'problem IS NULL'"
-        raise InputError(f"{len(broken):,} rows of the selection have no picture ({problem}), the first is",
+        raise InputError(f"{len(broken):,} rows of the selection cannot be read ({problem}), the first is",
                          source=dataset.folder, column="key", value=broken["key"][0], hint=hint)  # fmt: skip
 
 
@@ -356,7 +364,7 @@ def _archive(frame: "pl.DataFrame", shard: int, path: Path) -> None:
             text = json.dumps(row, ensure_ascii=False, default=str).encode()
             members = [("json", text), ("txt", (row["prompt"] or "").encode())]
             if picture_bytes is not None:
-                members.insert(0, (picture_ending(picture_bytes), picture_bytes))
+                members.insert(0, (media_ending(picture_bytes), picture_bytes))
             for ending, content in members:
                 info = tarfile.TarInfo(f"{shard:05d}{number:06d}.{ending}")
                 info.size = len(content)

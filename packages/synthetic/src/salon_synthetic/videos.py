@@ -1,14 +1,14 @@
-"""Small test videos that Salon draws itself: one that is clean, and one for each of four kinds of artifact.
+"""Small test videos that Salon draws itself: clean, with one of four kinds of artifact, or of shots with cuts between.
 
 A sun stands over a meadow and a ball rolls across it. In ``flicker`` the light jumps from frame to frame, in ``pop`` the ball
 is gone for the middle third, in ``morph`` the ball grows corners and another colour, in ``freeze`` it stops and jumps.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from salon_taxonomy.errors import InputError
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 ClipKind: TypeAlias = Literal["clean", "flicker", "pop", "morph", "freeze"]
 CLIP_KINDS: Final[tuple[ClipKind, ...]] = ("clean", "flicker", "pop", "morph", "freeze")
 """Every kind of clip that is drawn."""
+_SOUND_CODECS: Final = {".webm": "libopus", ".avi": "pcm_s16le"}
+_SOUND_RATE: Final = 48_000
+_TONE_HZ: Final = 997
 _CODECS: Final = {".mp4": "libx264", ".mov": "libx264", ".mkv": "libx264", ".webm": "libvpx", ".avi": "mpeg4"}
 
 
@@ -84,6 +87,47 @@ def write_clip(
     return path
 
 
+class Shot(NamedTuple):
+    """A part of a clip between two cuts.
+
+    Attributes:
+        seconds: how long.
+        seed: of its colours; the same seed is the same picture.
+        kind: ``moving`` is a pan by a tenth of the width per second, ``still`` its first picture, ``black`` nothing.
+    """
+
+    seconds: float
+    seed: int = 0
+    kind: Literal["moving", "still", "black"] = "moving"
+
+
+def shot_frames(shots: Sequence[Shot], rate: int, size: tuple[int, int]) -> "Iterator[Image]":
+    """Yield the frames of shots, one after the other: RGB, of the given size; ``seconds`` × ``rate`` of each, rounded."""
+    from PIL import Image
+
+    width, height = size
+    for shot in shots:
+        colours = Random(f"salon/shot/{shot.seed}").randbytes(20 * 8 * 3)  # noqa: S311  (no secret)
+        wide = Image.frombytes("RGB", (20, 8), colours).resize((width * 2, height), Image.Resampling.BICUBIC)
+        for number in range(round(shot.seconds * rate)):
+            left = min(width, round(width * number / rate / 10)) if shot.kind == "moving" else 0
+            yield Image.new("RGB", size) if shot.kind == "black" else wide.crop((left, 0, left + width, height))
+
+
+def write_shots(
+    path: Path, shots: Sequence[Shot], *, rate: int = 10, size: tuple[int, int] = (160, 120), **options: Any
+) -> Path:
+    """Draw shots and encode them as :func:`write_clip`; cuts, black and still stretches are where the shots say.
+
+    Example:
+        >>> import tempfile
+        >>> write_shots(Path(tempfile.mkdtemp()) / "cut.mp4", [Shot(1.0, seed=1), Shot(0.5, kind="black")]).name
+        'cut.mp4'
+    """
+    encode(path, shot_frames(shots, rate, size), size=size, rate=rate, **options)
+    return path
+
+
 def encode(
     path: Path,
     images: "Iterator[Image]",
@@ -93,6 +137,7 @@ def encode(
     stamps: list[int] | None = None,
     rotation: int = 0,
     container_options: dict[str, str] | None = None,
+    tone: tuple[float, float] | None = None,
 ) -> None:
     """Write pictures as a video.
 
@@ -104,6 +149,7 @@ def encode(
         stamps: when each picture is shown, in thousandths of a second, for a varying rate; None: evenly.
         rotation: in degrees, a multiple of 90: by which players turn the picture.
         container_options: of FFmpeg's writer (``movflags``).
+        tone: seconds and level of a stereo tone of 997 Hz as sound; its peak in dBFS is its loudness in LUFS (ITU-R BS.1770).
 
     Raises:
         InputError: for an unknown ending, or without PyAV.
@@ -123,6 +169,8 @@ def encode(
         stream.width, stream.height = size
         stream.pix_fmt = "yuv420p"
         stream.codec_context.thread_count = 1
+        if tone is not None:
+            _write_tone(container, _SOUND_CODECS.get(path.suffix.lower(), "aac"), *tone)
         if stamps is not None:
             stream.codec_context.time_base = Fraction(1, 1000)
         if rotation:
@@ -134,6 +182,19 @@ def encode(
             frame.time_base = Fraction(1, rate) if stamps is None else Fraction(1, 1000)
             container.mux(stream.encode(frame))
         container.mux(stream.encode())
+
+
+def _write_tone(container: Any, codec: str, seconds: float, level: float) -> None:
+    import av
+    import numpy as np
+
+    stream = container.add_stream(codec, rate=_SOUND_RATE, layout="stereo")
+    moments = np.arange(round(seconds * _SOUND_RATE)) / _SOUND_RATE
+    wave = (10 ** (level / 20) * np.sin(2 * np.pi * _TONE_HZ * moments) * 32767).round().astype(np.int16)
+    frame = av.AudioFrame.from_ndarray(wave.repeat(2)[None], format="s16", layout="stereo")
+    frame.sample_rate, frame.pts, frame.time_base = _SOUND_RATE, 0, Fraction(1, _SOUND_RATE)
+    container.mux(stream.encode(frame))
+    container.mux(stream.encode())
 
 
 def _ball(draw: Any, centre: tuple[float, float], radius: float, colour: tuple[int, int, int], change: float) -> None:

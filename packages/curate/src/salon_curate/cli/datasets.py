@@ -49,7 +49,7 @@ def init(dataset: Path, preset: str | None, judge: str | None, form: str) -> Non
     type=click.Choice(["any", "r3", "magicdata", "artifact-bench"]),
     default="any",
     show_default=True,
-    help="Whose columns the table has. artifact-bench: the middle frame of each video.",
+    help="Whose columns the table has. artifact-bench: every video that its questions name.",
 )
 @click.option("--key", metavar="COLUMN", help="The column of the pictures' keys.")
 @click.option("--image", metavar="COLUMN", help="The column of the pictures' bytes or names.")
@@ -71,13 +71,14 @@ def import_(
     shard_rows: int,
     form: str,
 ) -> None:
-    """Add pictures: a folder, a table with names or bytes (CSV, JSON Lines, Parquet, Arrow), or a webdataset archive.
+    """Add pictures or videos: a folder, a table with names or bytes (CSV, JSON Lines, Parquet, Arrow), or a webdataset archive.
 
-    A picture that cannot be read becomes a row with a problem; a table or key that is wrong is refused, and nothing changes.
+    A file that cannot be read becomes a row with a problem; a table or key that is wrong is refused, and nothing changes.
 
     \b
     Example:
       salon curate import birds pictures/
+      salon curate import birds clips/
       salon curate import birds rows.jsonl --layout r3
       salon curate import birds shard-0001.tar --licence CC-BY-4.0
     """

@@ -135,7 +135,7 @@ def outline(data: bytes, limits: VideoLimits) -> Outline | Unscored:
                 return bad_media(f"the video has {width:,} × {height:,} pixels; at most {limits.most_pixels:,} are decoded")
             return _packets(container, streams[0], limits)
     except video_failures() as error:
-        return bad_media(f"the file is cut off or damaged ({_words(error)})")
+        return bad_media(f"the file is cut off or damaged ({failure_words(error)})")
 
 
 def _packets(container: "InputContainer", stream: "VideoStream", limits: VideoLimits) -> Outline | Unscored:
@@ -209,5 +209,6 @@ def _timed(
     return Outline(*size, aspect, count, base, start, last, step_s, duration, tuple(notes))
 
 
-def _words(error: Exception) -> str:
+def failure_words(error: Exception) -> str:
+    """Return what an error of :func:`video_failures` says."""
     return str(getattr(error, "strerror", None) or error) or type(error).__name__

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from salon_judges.media.preparing import PreparedPicture
-from salon_judges.media.video_container import Outline, opened, outline, require_av, video_failures
+from salon_judges.media.video_container import Outline, failure_words, opened, outline, require_av, video_failures
 from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoLimits, VideoPolicy, thinned, times_at
 from salon_taxonomy.media_files import bad_media, read_inside
 from salon_taxonomy.protocols import Film, Frame, Media
@@ -109,7 +109,7 @@ def sample_video(data: bytes, policy: VideoPolicy, *, limits: VideoLimits = DEFA
     try:
         sampled = _taken(data, plan, chosen, policy)
     except video_failures() as error:
-        return bad_media(f"the video cannot be decoded ({getattr(error, 'strerror', None) or error or type(error).__name__})")
+        return bad_media(f"the video cannot be decoded ({failure_words(error)})")
     if isinstance(sampled, Unscored):
         return sampled
     frames, turned = sampled
@@ -142,29 +142,56 @@ def _taken(data: bytes, plan: Outline, times: list[float], policy: VideoPolicy) 
             frames.append(Frame(due, image))
             due = next(pending, None)
 
-    for frame, at_s in _decoded(data, plan):
+    for frame, at_s in decoded(data, plan):
         if frame.is_corrupt:
             return bad_media(f"the video is damaged at {at_s:.2f} s")
         take(at_s)
         current, last_s = (frame, at_s), max(last_s, at_s)
     if current is None:
         return bad_media("no picture of the video can be decoded")
-    expected = plan.duration_s - 2 * max(plan.step_s, plan.duration_s / plan.coded_frames)
-    if plan.start is not None and plan.last is not None:
-        expected = float((plan.last - plan.start) * plan.time_base)
-    if last_s < expected - max(0.5, 2 / policy.frames_per_second):
-        return bad_media(f"only the first {last_s:.1f} of {plan.duration_s:.1f} s can be decoded")
+    if lost := missing_end(plan, last_s, policy.frames_per_second):
+        return bad_media(lost)
     take(float("inf"))
     return frames, turned
 
 
-def _decoded(data: bytes, plan: Outline) -> "Iterator[tuple[VideoFrame, float]]":
-    """Yield every picture in the order in which it is shown, with its time after the first, in seconds."""
+def missing_end(plan: Outline, last_s: float, frames_per_second: float = 5.0) -> str | None:
+    """Return what is missing when the last picture that can be decoded is at ``last_s`` seconds; None when nothing is.
+
+    Half a second, or two steps of the sampling, may be missing.
+    """
+    expected = plan.duration_s - 2 * max(plan.step_s, plan.duration_s / plan.coded_frames)
+    if plan.start is not None and plan.last is not None:
+        expected = float((plan.last - plan.start) * plan.time_base)
+    if last_s >= expected - max(0.5, 2 / frames_per_second):
+        return None
+    return f"only the first {last_s:.1f} of {plan.duration_s:.1f} s can be decoded"
+
+
+def decoded(data: bytes, plan: Outline, *, sound: bool = False) -> "Iterator[tuple[Any, float | None]]":
+    """Yield every picture in the order in which it is shown, with its time after the first, in seconds.
+
+    Args:
+        data: the encoded file.
+        plan: its :func:`~salon_judges.media.video_container.outline`.
+        sound: also yield the frames of the first track of sound, with None, between the pictures.
+
+    Raises:
+        Exception: one of :func:`~salon_judges.media.video_container.video_failures`, for a damaged file.
+    """
+    from av import AudioFrame
+
     with opened(data) as container:
         stream = container.streams.video[0]
         stream.thread_type = "AUTO"
         stream.codec_context.thread_count = _THREADS
-        for number, frame in enumerate(container.decode(stream)):
+        tracks = [each for each in container.streams.audio if each.codec_context is not None][:1] if sound else []
+        number = -1
+        for frame in container.decode(stream, *tracks):
+            if isinstance(frame, AudioFrame):
+                yield frame, None
+                continue
+            number += 1
             if frame.pts is None or plan.start is None or frame.time_base is None:
                 yield frame, number * plan.step_s
             else:

@@ -1,0 +1,204 @@
+"""Clips: imported as pictures are, decoded once, measured as drawn; what is no video is a reason."""
+
+import io
+import json
+import tarfile
+from itertools import pairwise
+from pathlib import Path
+
+import av
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from curate_world import jpeg, tree
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from pyarrow.parquet import ParquetFile
+
+from salon_curate.cli import curate
+from salon_curate.clips import _grid, timeline, watch
+from salon_curate.dataset import DataSet
+from salon_curate.importing import import_pictures
+from salon_curate.measures import look
+from salon_curate.release import release
+from salon_curate.running import run, verify
+from salon_curate.selection import read_columns, save_selection, select
+from salon_synthetic.videos import CLIP_KINDS, Shot, write_clip, write_shots
+
+THREE = (Shot(1.0, 1), Shot(1.0, 2, "still"), Shot(0.5, kind="black"))
+
+
+def measured(content):
+    return watch.function(pl.DataFrame({"key": ["a"], "image": [content], "problem": [None]})).row(0, named=True)
+
+
+def frames_of(content):
+    """Every frame as RGB by the plainest use of PyAV: the oracle."""
+    with av.open(io.BytesIO(content)) as container:
+        return [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+
+
+@pytest.mark.parametrize("ending", [".mp4", ".mov", ".mkv", ".webm", ".avi"])
+def test_a_drawn_clip_measures_as_it_was_drawn(tmp_path, ending):
+    clip = write_shots(tmp_path / f"a{ending}", THREE, tone=(2.5, -23.0))
+    row = measured(clip.read_bytes())
+    assert (row["frames"], row["duration_s"], row["frame_width"], row["frame_height"]) == (25, pytest.approx(2.5), 160, 120)
+    assert row["fps"] == pytest.approx(10.0) and row["problem"] is None
+    assert (row["cuts"], row["cut_times"]) == (2, pytest.approx([1.0, 2.0]))
+    assert row["black_share"] == pytest.approx(0.2)
+    assert 0.3 <= row["frozen_share"] <= 0.6 + 1e-6  # still and black; some encoders sharpen a still picture for a few frames
+    assert row["sound"] and row["loudness"] == pytest.approx(-23.0, abs=0.1)
+    assert len(row["frame_hashes"]) == 25
+    shown = [float((0.299 * f[..., 0] + 0.587 * f[..., 1] + 0.114 * f[..., 2]).mean()) for f in frames_of(clip.read_bytes())]
+    assert row["brightness"] == pytest.approx(np.mean(shown), abs=2.0)
+
+
+def test_what_a_drawn_clip_lacks_is_zero_or_null(tmp_path):
+    rows = {kind: measured(write_clip(tmp_path / f"{kind}.mp4", kind).read_bytes()) for kind in CLIP_KINDS}
+    for kind, row in rows.items():
+        assert (row["cuts"], row["black_share"], row["sound"], row["loudness"]) == (0, 0.0, False, None), kind
+    assert rows["freeze"]["frozen_share"] == 1.0 > rows["clean"]["frozen_share"] == 0.0
+    assert rows["flicker"]["motion"] > 10 * rows["clean"]["motion"]
+    quiet = write_clip(tmp_path / "quiet.mp4", "clean", tone=(2.0, -200.0))
+    assert (measured(quiet.read_bytes())["sound"], measured(quiet.read_bytes())["loudness"]) == (True, -70.0)
+
+
+def test_a_varying_rate_counts_time_and_not_frames(tmp_path):
+    """Ten frames in the first second, then one that stands for two seconds."""
+    shots = (Shot(1.0, 1), Shot(0.2, kind="black"))
+    clip = write_shots(tmp_path / "a.mp4", shots, stamps=[*range(0, 1000, 100), 1000, 3000])
+    row = measured(clip.read_bytes())
+    assert row["frames"] == 12 and row["black_share"] > 0.6
+    assert len(row["frame_hashes"]) == round(row["duration_s"] * 10)
+    assert len(set(row["frame_hashes"][10:])) == 1
+
+
+@settings(max_examples=60)
+@given(hnp.arrays(np.uint8, st.tuples(st.integers(1, 90), st.integers(1, 90))))
+def test_a_grid_is_the_mean_of_a_run_of_pixels_of_one_row(luma):
+    height, width = luma.shape
+    grid = _grid(luma)
+    for down in range(0, 32, 7):
+        for across in range(0, 32, 5):
+            first, last = across * width // 32, (across + 1) * width // 32
+            run_of_pixels = luma[(2 * down + 1) * height // 64, first : max(last, first + 1)]
+            assert grid[down, across] == int(run_of_pixels.mean() + 0.5)
+
+
+GRIDS = hnp.arrays(np.uint8, st.tuples(st.integers(1, 30), st.just(32), st.just(32)),
+                   elements=st.sampled_from([0, 1, 30, 200, 255]))  # fmt: skip
+
+
+@settings(max_examples=80)
+@given(GRIDS, st.randoms(use_true_random=False))
+def test_a_timeline_agrees_with_plain_loops_and_is_of_shares(grids, chance):
+    times = np.cumsum([0.0, *(chance.choice([0.04, 0.1, 0.5]) for _ in grids[1:])])
+    shown = timeline(list(times), grids, float(times[-1]) + 0.1)
+    spans = [later - at for at, later in zip(times, [*times[1:], times[-1] + 0.1], strict=True)]
+    steps = [np.abs(a.astype(int) - b.astype(int)).mean() for a, b in pairwise(grids)]
+    black = sum(span for span, grid in zip(spans, grids, strict=True) if (grid <= 25).mean() >= 0.98)
+    assert shown["black_share"] == pytest.approx(black / sum(spans))
+    cuts = [times[n + 1] for n in range(1, len(steps) - 1)
+            if steps[n] >= 12 and steps[n] > 3 * max(steps[n - 1], steps[n + 1])]  # fmt: skip
+    assert shown["cut_times"] == pytest.approx(cuts) and shown["cuts"] == len(cuts)
+    assert 0.0 <= shown["frozen_share"] <= 1.0 + 1e-9 and 0.0 <= shown["brightness"] <= 255.0 and shown["motion"] >= 0.0
+    moments = [sum(at <= number / 10 + 1e-6 for at in times) - 1 for number in range(len(shown["samples"]))]
+    assert shown["samples"].tolist() == moments
+
+
+def folder_of_clips(folder):
+    folder.mkdir()
+    for number in range(3):
+        write_shots(folder / f"{number}.mp4", [Shot(0.5, number), Shot(0.5, number + 10)])
+    (folder / "cut.mp4").write_bytes((folder / "0.mp4").read_bytes()[:-900])
+    (folder / "empty.webm").write_bytes(b"")
+    (folder / "playlist.mp4").write_text("#EXTM3U\nfile:///etc/passwd\n")
+    (folder / "head.mkv").write_bytes(b"\x1aE\xdf\xa3" + b"\0" * 50)
+    (folder / "still.jpg").write_bytes(jpeg())
+    return folder
+
+
+def test_clips_and_pictures_lie_in_one_data_set_and_each_stage_measures_its_own(tmp_path):
+    dataset = DataSet.create(tmp_path / "d")
+    source = import_pictures(dataset, folder_of_clips(tmp_path / "in"), shard_rows=3)
+    assert (source.rows, source.problems) == (8, 2)  # what is no video by its head: the playlist and the empty file
+    assert run(dataset, [look, watch]).set_aside == () and verify(dataset, [look, watch]) == []
+    columns = ["problem", "look_problem", "watch_problem", "cuts", "width"]
+    rows = {
+        key: rest for key, *rest in read_columns(dataset, [look, watch], columns).select("key", *columns).collect().iter_rows()
+    }
+    for number in range(3):
+        assert rows[f"{number}.mp4"] == [None, "the row is a video, which the stage watch measures", None, 1, None]
+    assert rows["still.jpg"] == [None, None, "the row is a picture, which the stage look measures", None, 64]
+    for key in ("cut.mp4", "empty.webm", "playlist.mp4", "head.mkv"):
+        assert rows[key][2] and rows[key][3] is None, key
+    assert select(dataset, [look, watch], {"all": "key IS NOT NULL"}).kept == 4
+    chosen = select(dataset, [look, watch], {"cut": "cuts = 1"}, "v1")
+    save_selection(dataset, [look, watch], chosen)
+    written = release(dataset, [look, watch], "v1", "v1", columns=["duration_s"], form="webdataset")
+    assert sum(written.pictures.values()) == 3
+    with tarfile.open(next((written.folder / "data").iterdir())) as archive:
+        assert {name.rpartition(".")[2] for name in archive.getnames()} == {"mp4", "json", "txt"}
+
+
+def test_a_table_and_an_archive_name_clips_too(tmp_path):
+    clips = folder_of_clips(tmp_path / "in")
+    (clips / "rows.jsonl").write_text("".join(json.dumps({"key": f"k{n}", "video": f"{n}.mp4", "prompt": "a pan"}) + "\n"
+                                              for n in range(3)))  # fmt: skip
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        for number in range(3):
+            archive.add(clips / f"{number}.mp4", f"k{number}.mp4")
+    kept = []
+    for name, source in (("table", clips / "rows.jsonl"), ("tar", tmp_path / "a.tar")):
+        dataset = DataSet.create(tmp_path / name)
+        assert import_pictures(dataset, source).problems == 0
+        kept.append(pl.read_parquet(dataset.shard_path("00000"), columns=["key", "image", "sha256"]))
+    assert kept[0].equals(kept[1])
+
+
+def test_large_clips_are_read_a_few_at_a_time(tmp_path):
+    """Twenty files of 1 MiB or more lie in several row groups, and a stage is given as few."""
+    source = tmp_path / "in"
+    source.mkdir()
+    clip = write_shots(tmp_path / "a.mp4", [Shot(0.5, 1)]).read_bytes()
+    for number in range(20):
+        rest = b"\0\0\0\x08free" * (1 << 17) + b"\0\0\0\x09free" + bytes([number])
+        (source / f"{number:02d}.mp4").write_bytes(clip + rest)
+    dataset = DataSet.create(tmp_path / "d")
+    import_pictures(dataset, source)
+    sizes = [len(rows) for rows in watch.batches(str(dataset.folder), "00000", 20, {})]
+    assert sum(sizes) == 20 and max(sizes) <= 16
+    assert ParquetFile(dataset.shard_path("00000")).num_row_groups == 2
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_damage_anywhere_in_a_clip_is_a_measure_or_a_reason_and_never_an_error(clip_bytes, data):
+    content = bytearray(clip_bytes)
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(content) - 1))
+        content[place] = data.draw(st.integers(0, 255))
+    row = measured(bytes(content[: data.draw(st.integers(len(content) // 2, len(content)))]))
+    assert (row["frames"] is None) == (row["problem"] is not None)
+
+
+@pytest.fixture(scope="module")
+def clip_bytes(tmp_path_factory):
+    return write_shots(tmp_path_factory.mktemp("clip") / "a.mp4", THREE, tone=(2.5, -20.0)).read_bytes()
+
+
+def test_import_and_run_as_commands_give_the_same_bytes_with_any_number_of_workers(tmp_path):
+    clips = folder_of_clips(tmp_path / "in")
+    trees = []
+    for workers in ("1", "2"):
+        folder = tmp_path / f"d{workers}"
+        for words in (["init", folder], ["import", folder, clips, "--shard-rows", "3"]):
+            assert CliRunner().invoke(curate, [str(each) for each in words], catch_exceptions=False).exit_code == 0
+        (folder / "pipeline.toml").write_text('[[stage]]\nuse = "watch"\n')
+        done = CliRunner().invoke(curate, ["run", str(folder), "--workers", workers, "--quiet"], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        trees.append(tree(folder, "columns"))
+    assert trees[0] == trees[1] and len(trees[0]) == 3
+    assert Path(folder, "dataset.json").exists()
