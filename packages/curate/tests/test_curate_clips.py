@@ -17,15 +17,23 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from pyarrow.parquet import ParquetFile
 
+from salon_curate import asks
 from salon_curate.cli import curate
 from salon_curate.clips import _grid, timeline, watch
 from salon_curate.dataset import DataSet
 from salon_curate.importing import import_pictures
+from salon_curate.judging import judge_stage
 from salon_curate.measures import look
 from salon_curate.release import release
 from salon_curate.running import run, verify
 from salon_curate.selection import read_columns, save_selection, select
+from salon_judges.clients.settings import VideoInput
+from salon_judges.clients.videos import as_frames
+from salon_synthetic import PixelJudge
 from salon_synthetic.videos import CLIP_KINDS, Shot, write_clip, write_shots
+from salon_taxonomy.picture_formats import open_picture
+from salon_taxonomy.protocols import Reply
+from salon_taxonomy.records import MediaKind
 
 THREE = (Shot(1.0, 1), Shot(1.0, 2, "still"), Shot(0.5, kind="black"))
 
@@ -202,3 +210,69 @@ def test_import_and_run_as_commands_give_the_same_bytes_with_any_number_of_worke
         trees.append(tree(folder, "columns"))
     assert trees[0] == trees[1] and len(trees[0]) == 3
     assert Path(folder, "dataset.json").exists()
+
+
+SHOWN = json.dumps({"faults": [], "acceptable": True})
+
+
+def test_a_judge_is_shown_the_frames_of_a_clip_in_their_order_and_its_reply_is_typed(tmp_path):
+    clips = tmp_path / "in"
+    clips.mkdir()
+    write_shots(clips / "a.mp4", [Shot(1.0, 1), Shot(1.0, kind="black")])
+    (clips / "b.mp4").write_bytes((clips / "a.mp4").read_bytes()[:-900])
+    dataset = DataSet.create(tmp_path / "d")
+    import_pictures(dataset, clips)
+    seen = []
+
+    class Sees:
+        name = version = "sees"
+
+        async def ask(self, question):
+            [media] = question.media
+            seen.append((media, as_frames(media, VideoInput())))
+            return Reply(SHOWN, version=self.version)
+
+    stage = judge_stage(asks.quality(), Sees())
+    run(dataset, [stage])
+    rows = read_columns(dataset, [stage], ["quality_pass", "quality_problem"]).collect().rows()
+    assert rows[0] == ("a.mp4", True, None)
+    assert rows[1][1] is None and rows[1][2].startswith("bad_media: ")
+    [(media, parts)] = seen
+    assert media.kind is MediaKind.VIDEO and media.data == (clips / "a.mp4").read_bytes()
+    assert parts[0] == "A video of 2.0 seconds, as 10 frames in their order:"
+    dark = [open_picture(each.data).convert("L").getextrema()[1] < 25 for each in parts if not isinstance(each, str)]
+    assert dark == [False] * 5 + [True] * 5
+    run(dataset, [judge_stage(asks.quality(), Sees(), name="again")])
+    assert len(seen) == 2  # another stage, another journal
+
+
+@pytest.mark.parametrize("text", ["", "A fine clip!", '{"faults": [], "accep', '{"faults": ["shaky"], "acceptable": true}'])
+def test_a_reply_about_a_clip_that_cannot_be_read_is_a_reason(tmp_path, text):
+    clips = tmp_path / "in"
+    clips.mkdir()
+    write_shots(clips / "a.mp4", [Shot(0.5, 1)])
+    dataset = DataSet.create(tmp_path / "d")
+    import_pictures(dataset, clips)
+
+    class Says:
+        name = version = "says"
+
+        async def ask(self, question):
+            return Reply(text, version=self.version)
+
+    stage = judge_stage(asks.quality(), Says())
+    assert run(dataset, [stage]).problems == 1
+    [(_, value, problem)] = read_columns(dataset, [stage], ["quality_pass", "quality_problem"]).collect().rows()
+    assert value is None and problem
+
+
+def test_a_judge_that_sees_pictures_alone_leaves_its_shard_unfinished_and_says_why(tmp_path):
+    clips = tmp_path / "in"
+    clips.mkdir()
+    write_shots(clips / "a.mp4", [Shot(0.5, 1)])
+    (clips / "rows.jsonl").write_text(json.dumps({"key": "a", "video": "a.mp4", "prompt": "two red circles"}) + "\n")
+    dataset = DataSet.create(tmp_path / "d")
+    import_pictures(dataset, clips / "rows.jsonl")
+    stage = judge_stage(asks.agreement(), PixelJudge())
+    [reason] = run(dataset, [stage]).set_aside
+    assert "this judge sees pictures alone" in reason

@@ -140,7 +140,8 @@ def timeline(times: Sequence[float], grids: NDArray[np.uint8], duration_s: float
 
 def _differences(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> NDArray[np.float64]:
     """Return the mean absolute difference of each pair of rows."""
-    return (np.maximum(before, after) - np.minimum(before, after)).mean(axis=1)
+    means: NDArray[np.float64] = (np.maximum(before, after) - np.minimum(before, after)).mean(axis=1)
+    return means
 
 
 def _frozen_seconds(at: NDArray[np.float64], flat: NDArray[np.uint8], end: float) -> float:
@@ -165,15 +166,10 @@ def _watched(content: bytes | None, problem: str | None) -> Mapping[str, Any]:
         return {"problem": plan.detail}
     seen = _Seen()
     try:
-        for frame, at_s in decoded(content, plan, sound=True):
-            if at_s is None:
-                seen.hear(frame)
-                if seen.heard_s > DEFAULT_VIDEO_LIMITS.most_seconds:
-                    return {"problem": f"the sound lasts over {DEFAULT_VIDEO_LIMITS.most_seconds:,.0f} s"}
-            elif frame.is_corrupt:
+        for frame, at_s in decoded(content, plan, seen.hear):
+            if frame.is_corrupt:
                 return {"problem": f"the video is damaged at {at_s:.2f} s"}
-            else:
-                seen.see(frame, at_s)
+            seen.see(frame, at_s)
         loudness = seen.loudness()
     except video_failures() as error:
         return {"problem": f"the video cannot be decoded ({failure_words(error)})"}
@@ -204,7 +200,7 @@ class _Seen:
     def __init__(self) -> None:
         self.times: list[float] = []
         self.sharpness: list[float] = []
-        self.heard_s = 0.0
+        self._heard_s = 0.0
         self._grids: list[NDArray[np.uint8]] = []
         self._full = False
         self._meter: _Meter | None = None
@@ -220,11 +216,17 @@ class _Seen:
         self.times.append(max(at_s, self.times[-1]) if self.times else max(0.0, at_s))
 
     def hear(self, frame: "AudioFrame") -> None:
-        """Measure one piece of sound."""
+        """Measure one piece of sound.
+
+        Raises:
+            ValueError: there is more than a video may last.
+        """
+        self._heard_s += frame.samples / max(1, frame.sample_rate)
+        if self._heard_s > DEFAULT_VIDEO_LIMITS.most_seconds:
+            raise ValueError(f"its sound lasts over {DEFAULT_VIDEO_LIMITS.most_seconds:,.0f} s")
         if self._meter is None:
             self._meter = _Meter()
         self._meter.add(frame)
-        self.heard_s += frame.samples / max(1, frame.sample_rate)
 
     def grids(self) -> NDArray[np.uint8]:
         """Return all grids, 0 (black) to 255 (white)."""
@@ -243,7 +245,7 @@ def _luma(frame: "VideoFrame") -> tuple[NDArray[np.uint8], bool]:
     """Return the luma of a frame, shape (height, width), and whether black is 0 and white 255, not 16 and 235."""
     if frame.format.name not in _LUMA_FIRST:
         frame = frame.reformat(format="yuv420p")
-    plane = frame.planes[0]
+    plane: Any = frame.planes[0]
     values = np.frombuffer(plane, np.uint8).reshape(-1, abs(plane.line_size))[: frame.height, : frame.width]
     name = frame.format.name
     return values, name.startswith("yuvj") or name == "gray" or int(frame.color_range) == _FULL_RANGE

@@ -6,19 +6,10 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from salon_taxonomy.errors import StorageError
 from salon_taxonomy.whole_files import replacing
-
-VIDEO_ENDINGS: Final[Mapping[str, str]] = {
-    "video/mp4": ".mp4",
-    "video/quicktime": ".mov",
-    "video/x-matroska": ".mkv",
-    "video/webm": ".webm",
-    "video/x-msvideo": ".avi",
-}
-"""Endings of the videos that are read, by their media type."""
 
 
 def publish(path: Path, write: Callable[[Path], object]) -> None:
@@ -82,7 +73,7 @@ def media_ending(content: bytes) -> str:
         >>> media_ending(b"GIF89a"), media_ending(b"\\x00\\x00\\x00\\x20ftypisom"), media_ending(b"%PDF")
         ('gif', 'mp4', 'bin')
     """
-    from salon_judges.media.video_container import media_type_of
+    from salon_judges.media.video_container import VIDEO_ENDINGS, media_type_of
     from salon_taxonomy.picture_formats import format_of
 
     if is_video(content):

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from salon_console.table_rows import TABLE_ENDINGS, table_rows
 from salon_curate.dataset import SHARD_ROWS, DataSet, Picture, RowSource, checked_key
-from salon_curate.files import VIDEO_ENDINGS
+from salon_judges.media.video_container import VIDEO_ENDINGS
 from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS
 from salon_taxonomy.errors import InputError, missing_path
 from salon_taxonomy.media_files import read_inside

@@ -4,7 +4,7 @@ FFmpeg guesses formats, and some of them (playlists, concatenations) are lists o
 the guess decide nothing: only three containers are ever opened, each with its own reader and from memory.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 
 _FTYP_BOXES: Final = (b"ftyp", b"moov", b"mdat", b"free", b"wide", b"skip")
 _STILL_BRANDS: Final = (b"avif", b"mif1", b"heic", b"heix", b"msf1")
+VIDEO_ENDINGS: Final[Mapping[str, str]] = {
+    "video/mp4": ".mp4",
+    "video/quicktime": ".mov",
+    "video/x-matroska": ".mkv",
+    "video/webm": ".webm",
+    "video/x-msvideo": ".avi",
+}
+"""Endings of the videos that are read, by their media type."""
 _LOST_SHARE: Final = 0.05
 _LOST_SECONDS: Final = 0.3
 

@@ -1,7 +1,7 @@
 """Sample the frames of a video at an exact rate, as a player would show them."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -16,7 +16,7 @@ from salon_taxonomy.records import MediaKind
 from salon_taxonomy.verdict import Unscored
 
 if TYPE_CHECKING:
-    from av import VideoFrame
+    from av import AudioFrame, VideoFrame
 
 _QUARTER: Final = 90
 _SLACK_S: Final = 1e-6
@@ -73,15 +73,20 @@ def prepare_video(
 
 
 def prepare_video_bytes(
-    data: bytes, policy: VideoPolicy, *, uri: str, limits: VideoLimits = DEFAULT_VIDEO_LIMITS, sha256: str | None = None
+    data: bytes,
+    policy: VideoPolicy,
+    *,
+    uri: str | None = None,
+    limits: VideoLimits = DEFAULT_VIDEO_LIMITS,
+    sha256: str | None = None,
 ) -> PreparedPicture | Unscored:
-    """Prepare a video whose bytes were read already; ``sha256`` is its hash where it is known."""
+    """Prepare a video whose bytes were read already, and are kept without ``uri``; ``sha256`` is their hash, if it is known."""
     sampled = sample_video(data, policy, limits=limits)
     if isinstance(sampled, Unscored):
         return sampled
     sha256 = sha256 or hashlib.sha256(data).hexdigest()
     rate, pixels = policy.frames_per_second, policy.most_pixels
-    media = Media(sha256, uri, None, MediaKind.VIDEO, rate, pixels, sampled.film)
+    media = Media(sha256, uri, data if uri is None else None, MediaKind.VIDEO, rate, pixels, sampled.film)
     size = (sampled.width, sampled.height)
     return PreparedPicture(media, *size, sha256, *size, sampled.film.notes)
 
@@ -168,13 +173,15 @@ def missing_end(plan: Outline, last_s: float, frames_per_second: float = 5.0) ->
     return f"only the first {last_s:.1f} of {plan.duration_s:.1f} s can be decoded"
 
 
-def decoded(data: bytes, plan: Outline, *, sound: bool = False) -> "Iterator[tuple[Any, float | None]]":
+def decoded(
+    data: bytes, plan: Outline, hear: "Callable[[AudioFrame], None] | None" = None
+) -> "Iterator[tuple[VideoFrame, float]]":
     """Yield every picture in the order in which it is shown, with its time after the first, in seconds.
 
     Args:
         data: the encoded file.
         plan: its :func:`~salon_judges.media.video_container.outline`.
-        sound: also yield the frames of the first track of sound, with None, between the pictures.
+        hear: is given the pieces of the first track of sound, in their order; None: the sound is not decoded.
 
     Raises:
         Exception: one of :func:`~salon_judges.media.video_container.video_failures`, for a damaged file.
@@ -185,11 +192,12 @@ def decoded(data: bytes, plan: Outline, *, sound: bool = False) -> "Iterator[tup
         stream = container.streams.video[0]
         stream.thread_type = "AUTO"
         stream.codec_context.thread_count = _THREADS
-        tracks = [each for each in container.streams.audio if each.codec_context is not None][:1] if sound else []
+        tracks = [each for each in container.streams.audio if each.codec_context is not None][:1] if hear else []
         number = -1
+        frame: Any
         for frame in container.decode(stream, *tracks):
-            if isinstance(frame, AudioFrame):
-                yield frame, None
+            if hear and isinstance(frame, AudioFrame):
+                hear(frame)
                 continue
             number += 1
             if frame.pts is None or plan.start is None or frame.time_base is None:
