@@ -5,6 +5,7 @@ of the time of the stage is the decoding.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,9 +15,9 @@ from numpy.typing import NDArray
 from salon_curate.files import is_video
 from salon_curate.measures import laplacian, phash, variance
 from salon_curate.stages import stage
-from salon_judges.media.video_container import failure_words, outline, require_av, video_failures
+from salon_judges.media.video_container import failure_words, opened, outline_of, require_av, video_failures
 from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS
-from salon_judges.media.video_sampling import decoded, missing_end
+from salon_judges.media.video_sampling import decoded, missing_end, rewound
 from salon_taxonomy.verdict import Unscored
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ _LUMA_FIRST: Final = frozenset({"yuv420p", "yuvj420p", "yuv422p", "yuvj422p", "y
 """Pixel formats whose first plane is luma of 8 bits; others are converted."""
 _FULL_RANGE: Final = 2
 _SILENCE: Final = -70.0
+_PULL_EVERY: Final = 64
+"""Pieces of sound between two looks at what was measured, of which each costs an exception."""
 
 
 @stage(
@@ -161,20 +164,24 @@ def _watched(content: bytes | None, problem: str | None) -> Mapping[str, Any]:
     if not is_video(content):
         return {"problem": problem or "the row is a picture, which the stage look measures"}
     require_av()
-    plan = outline(content, DEFAULT_VIDEO_LIMITS)
-    if isinstance(plan, Unscored):
-        return {"problem": plan.detail}
     seen = _Seen()
     try:
-        for frame, at_s in decoded(content, plan, seen.hear):
-            if frame.is_corrupt:
-                return {"problem": f"the video is damaged at {at_s:.2f} s"}
-            seen.see(frame, at_s)
+        with opened(content) as container:
+            plan = outline_of(container, DEFAULT_VIDEO_LIMITS)
+            if isinstance(plan, Unscored):
+                return {"problem": plan.detail}
+            with rewound(content, container, plan) as source:
+                for frame, at_s in decoded(source, plan, seen.hear):
+                    if frame.is_corrupt:
+                        return {"problem": f"the video is damaged at {at_s:.2f} s"}
+                    seen.see(frame, at_s)
         loudness = seen.loudness()
     except video_failures() as error:
-        return {"problem": f"the video cannot be decoded ({failure_words(error)})"}
+        return {"problem": f"the file is cut off or damaged ({failure_words(error)})"}
     if not seen.times:
         return {"problem": "no picture of the video can be decoded"}
+    if seen.times[0] > _FROZEN_SECONDS:
+        return {"problem": f"the first {seen.times[0]:.1f} s cannot be decoded"}
     if lost := missing_end(plan, seen.times[-1]):
         return {"problem": lost}
     grids = seen.grids()
@@ -255,10 +262,17 @@ def _grid(luma: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return the likeness of 32 × 32 values: runs of pixels in the middle row of each cell, averaged."""
     height, width = luma.shape
     rows = luma[(2 * np.arange(_SIDE) + 1) * height // (2 * _SIDE)]
-    edges = np.arange(_SIDE + 1) * width // _SIDE
-    sums = np.add.reduceat(rows, edges[:-1], axis=1, dtype=np.uint32)
-    means: NDArray[np.uint8] = (sums / np.maximum(1, np.diff(edges)) + 0.5).astype(np.uint8)
+    begins, lengths = _runs(width)
+    sums = np.add.reduceat(rows, begins, axis=1, dtype=np.uint32)
+    means: NDArray[np.uint8] = (sums / lengths + 0.5).astype(np.uint8)
     return means
+
+
+@cache
+def _runs(width: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where the runs of pixels of a row begin, and their lengths."""
+    edges = np.arange(_SIDE + 1) * width // _SIDE
+    return edges[:-1], np.maximum(1, np.diff(edges))
 
 
 class _Meter:
@@ -266,6 +280,7 @@ class _Meter:
 
     def __init__(self) -> None:
         self._graph: Any = None
+        self._pushed = 0
         self._last = _SILENCE
 
     def add(self, frame: "AudioFrame") -> None:
@@ -282,7 +297,9 @@ class _Meter:
             meter.link_to(sink)
             self._graph.configure()
         self._graph.push(frame)
-        self._pull()
+        self._pushed += 1
+        if self._pushed % _PULL_EVERY == 0:
+            self._pull()
 
     def integrated(self) -> float:
         """Return the loudness of all that was added, −70 at least."""

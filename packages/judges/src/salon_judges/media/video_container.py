@@ -131,19 +131,28 @@ def outline(data: bytes, limits: VideoLimits) -> Outline | Unscored:
         return bad_media("the file is none of the video containers that are read: MP4, MOV, MKV, WebM, AVI")
     try:
         with opened(data) as container:
-            streams = [each for each in container.streams.video if each.codec_context is not None]
-            if not streams:
-                has_sound = bool(container.streams.audio)
-                return bad_media("the file has sound only, no picture" if has_sound else "there is no video in the file")
-            context = streams[0].codec_context
-            width, height = context.width, context.height
-            if width < 1 or height < 1:
-                return bad_media("the video does not say how large its picture is")
-            if width * height > limits.most_pixels:
-                return bad_media(f"the video has {width:,} × {height:,} pixels; at most {limits.most_pixels:,} are decoded")
-            return _packets(container, streams[0], limits)
+            return outline_of(container, limits)
     except video_failures() as error:
         return bad_media(f"the file is cut off or damaged ({failure_words(error)})")
+
+
+def outline_of(container: "InputContainer", limits: VideoLimits) -> Outline | Unscored:
+    """Read through all packets of an open container, as :func:`outline`.
+
+    Raises:
+        Exception: one of :func:`video_failures`, for a damaged file.
+    """
+    streams = [each for each in container.streams.video if each.codec_context is not None]
+    if not streams:
+        has_sound = bool(container.streams.audio)
+        return bad_media("the file has sound only, no picture" if has_sound else "there is no video in the file")
+    context = streams[0].codec_context
+    width, height = context.width, context.height
+    if width < 1 or height < 1:
+        return bad_media("the video does not say how large its picture is")
+    if width * height > limits.most_pixels:
+        return bad_media(f"the video has {width:,} × {height:,} pixels; at most {limits.most_pixels:,} are decoded")
+    return _packets(container, streams[0], limits)
 
 
 def _packets(container: "InputContainer", stream: "VideoStream", limits: VideoLimits) -> Outline | Unscored:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -17,6 +18,7 @@ from salon_taxonomy.verdict import Unscored
 
 if TYPE_CHECKING:
     from av import AudioFrame, VideoFrame
+    from av.container import InputContainer
 
 _QUARTER: Final = 90
 _SLACK_S: Final = 1e-6
@@ -147,11 +149,12 @@ def _taken(data: bytes, plan: Outline, times: list[float], policy: VideoPolicy) 
             frames.append(Frame(due, image))
             due = next(pending, None)
 
-    for frame, at_s in decoded(data, plan):
-        if frame.is_corrupt:
-            return bad_media(f"the video is damaged at {at_s:.2f} s")
-        take(at_s)
-        current, last_s = (frame, at_s), max(last_s, at_s)
+    with opened(data) as container:
+        for frame, at_s in decoded(container, plan):
+            if frame.is_corrupt:
+                return bad_media(f"the video is damaged at {at_s:.2f} s")
+            take(at_s)
+            current, last_s = (frame, at_s), max(last_s, at_s)
     if current is None:
         return bad_media("no picture of the video can be decoded")
     if lost := missing_end(plan, last_s, policy.frames_per_second):
@@ -174,13 +177,13 @@ def missing_end(plan: Outline, last_s: float, frames_per_second: float = 5.0) ->
 
 
 def decoded(
-    data: bytes, plan: Outline, hear: "Callable[[AudioFrame], None] | None" = None
+    container: "InputContainer", plan: Outline, hear: "Callable[[AudioFrame], None] | None" = None
 ) -> "Iterator[tuple[VideoFrame, float]]":
     """Yield every picture in the order in which it is shown, with its time after the first, in seconds.
 
     Args:
-        data: the encoded file.
-        plan: its :func:`~salon_judges.media.video_container.outline`.
+        container: before its first packet.
+        plan: its outline.
         hear: is given the pieces of the first track of sound, in their order; None: the sound is not decoded.
 
     Raises:
@@ -188,22 +191,35 @@ def decoded(
     """
     from av import AudioFrame
 
-    with opened(data) as container:
-        stream = container.streams.video[0]
-        stream.thread_type = "AUTO"
-        stream.codec_context.thread_count = _THREADS
-        tracks = [each for each in container.streams.audio if each.codec_context is not None][:1] if hear else []
-        number = -1
-        frame: Any
-        for frame in container.decode(stream, *tracks):
-            if hear and isinstance(frame, AudioFrame):
-                hear(frame)
-                continue
-            number += 1
-            if frame.pts is None or plan.start is None or frame.time_base is None:
-                yield frame, number * plan.step_s
-            else:
-                yield frame, float(frame.pts * frame.time_base - plan.start * plan.time_base)
+    stream = container.streams.video[0]
+    stream.thread_type = "AUTO"
+    stream.codec_context.thread_count = _THREADS
+    tracks = [each for each in container.streams.audio if each.codec_context is not None][:1] if hear else []
+    start_s = float((plan.start or 0) * plan.time_base)
+    number = -1
+    frame: Any
+    for frame in container.decode(stream, *tracks):
+        if hear and isinstance(frame, AudioFrame):
+            hear(frame)
+            continue
+        number += 1
+        known = frame.pts is not None and plan.start is not None and frame.time_base is not None
+        yield frame, frame.time - start_s if known else number * plan.step_s
+
+
+@contextmanager
+def rewound(data: bytes, container: "InputContainer", plan: Outline) -> "Iterator[InputContainer]":
+    """Yield a container before its first packet: this one, or one that is opened again where it cannot go back.
+
+    To open a file costs the decoding of a few frames.
+    """
+    try:
+        container.seek(plan.start or 0, stream=container.streams.video[0])
+    except video_failures():
+        with opened(data) as again:
+            yield again
+    else:
+        yield container
 
 
 class _Encoder:
