@@ -2,8 +2,8 @@
 
     python benchmarks/bench_clips.py [--rounds 7]
 
-Clips of moving grain are drawn and encoded: at 1920 × 1080 with and without sound, and one at 3840 × 2160. The bare loop decodes
-the same streams with as many threads and does nothing with them. Promised: at most 10% above it, and at most 400 MB.
+Clips of moving grain are drawn and encoded: at 1920 × 1080 with and without sound, and one at 3840 × 2160. The bare loop
+decodes the same streams with as many threads and does nothing with them. Promised: at most 10% above it, and at most 400 MB.
 """
 
 import argparse

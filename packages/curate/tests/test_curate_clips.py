@@ -21,6 +21,7 @@ from salon_curate import asks
 from salon_curate.cli import curate
 from salon_curate.clips import _grid, timeline, watch
 from salon_curate.dataset import DataSet
+from salon_curate.duplicates_and_splits import longest_run, stretches
 from salon_curate.importing import import_pictures
 from salon_curate.judging import judge_stage
 from salon_curate.measures import look, phash
@@ -30,7 +31,7 @@ from salon_curate.selection import read_columns, save_selection, select
 from salon_judges.clients.settings import VideoInput
 from salon_judges.clients.videos import as_frames
 from salon_synthetic import PixelJudge
-from salon_synthetic.videos import CLIP_KINDS, Shot, write_clip, write_shots
+from salon_synthetic.videos import CLIP_KINDS, Shot, encode, shot_frames, write_clip, write_shots
 from salon_taxonomy.picture_formats import open_picture
 from salon_taxonomy.protocols import Reply
 from salon_taxonomy.records import MediaKind
@@ -280,3 +281,48 @@ def test_a_judge_that_sees_pictures_alone_leaves_its_shard_unfinished_and_says_w
     stage = judge_stage(asks.agreement(), PixelJudge())
     [reason] = run(dataset, [stage]).set_aside
     assert "this judge sees pictures alone" in reason
+
+
+def test_a_clip_that_is_cut_out_of_another_encoded_again_and_resized_is_found_with_its_place(tmp_path):
+    clips = tmp_path / "in"
+    clips.mkdir()
+    long = [Shot(3.0, 1), Shot(4.0, 2), Shot(3.0, 3)]
+    write_shots(clips / "a.mp4", long, rate=20)
+    part = list(shot_frames(long, 20, (160, 120)))[91:131]  # 4.55 to 6.55 s
+    small = [frame.resize((96, 72)) for frame in part]
+    encode(clips / "b.webm", iter(small), size=(96, 72), rate=20)
+    first = next(shot_frames(long, 20, (160, 120)))
+    other = list(shot_frames([Shot(3.0, 9)], 20, (160, 120)))
+    encode(clips / "c.mp4", iter([first, *other]), size=(160, 120), rate=20)  # shares its first frame alone
+    for name, seed in (("d.mp4", 20), ("e.mp4", 21)):
+        write_shots(clips / name, [Shot(2.0, kind="black"), Shot(2.0, seed)])  # share black alone
+    (clips / "f.mp4").write_bytes(b"\0\0\0\x20ftypisom")
+    dataset = DataSet.create(tmp_path / "d")
+    import_pictures(dataset, clips, shard_rows=2)
+    run(dataset, [watch, stretches])
+    columns = ["stretch_of", "stretch_s", "stretch_at_s", "stretch_of_at_s"]
+    rows = {key: rest for key, *rest in read_columns(dataset, [watch, stretches], columns).collect().iter_rows()}
+    assert {key for key, rest in rows.items() if rest[0]} == {"b.webm"}
+    of, seconds, at, of_at = rows["b.webm"]
+    assert (of, at) == ("a.mp4", pytest.approx(0.0, abs=0.2))
+    assert seconds >= 1.7 and of_at - at == pytest.approx(4.55, abs=0.11)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from([0, 1, 0xFF, 0xFF00FF, 2**60 - 1]), max_size=9),
+       st.lists(st.sampled_from([0, 0xFF, 0x1FF]), max_size=9))  # fmt: skip
+def test_the_longest_run_agrees_with_all_pairs_of_places(one, other):
+    runs = [0]
+    for a in range(len(one)):
+        for b in range(len(other)):
+            length = 0
+            while a + length < len(one) and b + length < len(other):
+                left, right = one[a + length], other[b + length]
+                if not left or not right or (left ^ right).bit_count() > 6:
+                    break
+                length += 1
+            runs.append(length)
+    length, at, of_at = longest_run(np.array(one, np.uint64), np.array(other, np.uint64))
+    assert length == max(runs)
+    for step in range(length):
+        assert (one[at + step] ^ other[of_at + step]).bit_count() <= 6

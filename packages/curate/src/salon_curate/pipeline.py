@@ -40,6 +40,7 @@ BUILT_IN: Final = {
     "watch": "salon_curate.clips:watch",
     "fields": "salon_curate.measures:fields",
     "duplicates": "salon_curate.duplicates_and_splits:duplicates",
+    "stretches": "salon_curate.duplicates_and_splits:stretches",
     "split": "salon_curate.duplicates_and_splits:split",
 }
 """Stages of Salon's own by the word in ``pipeline.toml``."""
