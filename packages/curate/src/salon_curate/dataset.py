@@ -2,7 +2,7 @@
 
     dataset.json                                 name, sources with licences, every shard with its rows and SHA-256
     pipeline.toml                                the stages and predicates, written by people
-    shards/00000.parquet                         key, image, sha256, source, prompt, problem, meta
+    shards/00000.parquet                         key, image, sha256, source, prompt, problem, meta, edited
     columns/<stage>@<version>/00000-<digest>.parquet
     journals/  selections/  audits/  releases/
 
@@ -37,7 +37,9 @@ BATCH_ROWS: Final = 64
 """Rows that a stage is given at once at most, and rows of a row group in a shard."""
 BATCH_BYTES: Final = 16 << 20
 """Bytes of pictures in them, on average over the shard; a video that is larger comes alone."""
-SHARD_COLUMNS: Final = ("key", "image", "sha256", "source", "prompt", "problem", "meta")
+SHARD_COLUMNS: Final = ("key", "image", "sha256", "source", "prompt", "problem", "meta", "edited")
+BYTES_COLUMNS: Final = ("image", "edited")
+"""Those that hold files: the picture or video, and of an edit the picture that was edited."""
 _LONGEST_KEY: Final = 200
 
 
@@ -76,7 +78,8 @@ class RowSource:
 class Picture:
     """One row of a shard: a picture or a video.
 
-    ``problem`` states why the file is neither; ``image`` has its bytes, None where there are no bytes at all.
+    ``problem`` states why the file is neither; ``image`` has its bytes, None where there are no bytes at all. ``edited`` has
+    the bytes of the picture that was edited into it, None for a row that is no edit.
     """
 
     key: str
@@ -85,6 +88,12 @@ class Picture:
     problem: str | None = None
     meta: dict[str, Any] = field(default_factory=dict)
     row: int = 0
+    edited: bytes | None = None
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of its files."""
+        return len(self.image or b"") + len(self.edited or b"")
 
 
 def refuse_full(folder: Path) -> None:
@@ -255,7 +264,7 @@ class DataSet:
     def _write_shard(self, shard: str, batch: Sequence[Picture], source: str) -> Shard:
         import polars as pl
 
-        schema: dict[str, Any] = {name: pl.Binary if name == "image" else pl.String for name in SHARD_COLUMNS}
+        schema: dict[str, Any] = {name: pl.Binary if name in BYTES_COLUMNS else pl.String for name in SHARD_COLUMNS}
         rows = [
             (
                 each.key,
@@ -267,11 +276,12 @@ class DataSet:
                 without_surrogates(json.dumps(each.meta, ensure_ascii=False, sort_keys=True, default=str))
                 if each.meta
                 else None,
+                each.edited,
             )
             for each in batch
         ]
         frame = pl.DataFrame(rows, schema=schema, orient="row")
-        path, group = self.shard_path(shard), batch_rows(len(batch), sum(len(each.image or b"") for each in batch))
+        path, group = self.shard_path(shard), batch_rows(len(batch), sum(each.size for each in batch))
         publish(
             path,
             lambda temporary: frame.write_parquet(
@@ -385,7 +395,7 @@ def _shards_of(pictures: Iterator[Picture], rows: int) -> Iterator[list[Picture]
     size = 0
     for picture in pictures:
         batch.append(picture)
-        size += len(picture.image or b"")
+        size += picture.size
         if len(batch) >= rows or size >= SHARD_BYTES:
             yield batch
             batch, size = [], 0

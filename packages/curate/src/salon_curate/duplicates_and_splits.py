@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import combinations
-from typing import Annotated
+from typing import Annotated, Final
 
 import numpy as np
 import polars as pl
@@ -13,6 +13,9 @@ from salon_curate.clips import SAMPLES_PER_SECOND
 from salon_curate.dataset import seeded_hash
 from salon_curate.stages import dataset_stage
 from salon_ranking.near_duplicates import near_duplicates
+
+_LEAST_SAMPLES: Final = 15
+"""Of a stretch that clips share: 1.5 s."""
 
 
 def _shortened(rows: pl.DataFrame) -> pl.DataFrame:
@@ -54,10 +57,10 @@ def duplicates(rows: pl.DataFrame, distance: Annotated[int, Field(ge=0, le=7)] =
     reads=["frame_hashes"],
     writes={"stretch_of": pl.String, "stretch_s": pl.Float32, "stretch_at_s": pl.Float64, "stretch_of_at_s": pl.Float64},
 )
-def stretches(rows: pl.DataFrame, seconds: Annotated[float, Field(ge=0.5)] = 1.5) -> pl.DataFrame:
+def stretches(rows: pl.DataFrame) -> pl.DataFrame:
     """Name, for every clip, the earlier clip that it shares its longest stretch with: cut out, encoded again or resized.
 
-    * ``stretch_of``: the key of that clip; null where no earlier clip shares a stretch of ``seconds`` or more.
+    * ``stretch_of``: the key of that clip; null where no earlier clip shares a stretch of 1.5 s or more.
     * ``stretch_s``: length of the stretch, in seconds.
     * ``stretch_at_s``, ``stretch_of_at_s``: where it begins in this clip and in the other, in seconds.
 
@@ -69,7 +72,7 @@ def stretches(rows: pl.DataFrame, seconds: Annotated[float, Field(ge=0.5)] = 1.5
     best: dict[int, tuple[int, int, int, int]] = {}
     for first, second in _sharing(hashes):
         length, at_first, at_second = longest_run(hashes[first], hashes[second])
-        if length >= round(seconds * SAMPLES_PER_SECOND) and length > best.get(second, (0,))[0]:
+        if length >= _LEAST_SAMPLES and length > best.get(second, (0,))[0]:
             best[second] = (length, first, at_second, at_first)
     nothing = (None,) * len(stretches.writes)
     found = []

@@ -7,7 +7,7 @@ archive or key that is wrong is refused by name, and the data set stays as it wa
 import json
 import tarfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,6 +37,7 @@ class Columns:
     key: str | None = None
     image: str | None = None
     prompt: str | None = None
+    edited: str | None = None
 
 
 FORMATS: Final[Mapping[str, Columns]] = {
@@ -83,9 +84,10 @@ def import_pictures(
     if pictures is not None and not pictures.is_dir():
         raise missing_path(pictures, "folder of pictures")
     kind = _kind(source, layout, arrow)
-    _refuse_unused(kind, {"pictures": pictures, "key": columns.key, "image": columns.image, "prompt": columns.prompt}, layout)
+    _refuse_unused(kind, {"pictures": pictures, "key": columns.key, "image": columns.image, "prompt": columns.prompt,
+                          "edited": columns.edited}, layout)  # fmt: skip
     known = FORMATS[layout]
-    columns = Columns(columns.key or known.key, columns.image or known.image, columns.prompt or known.prompt)
+    columns = Columns(columns.key or known.key, columns.image or known.image, columns.prompt or known.prompt, columns.edited)
     root = pictures or (source if source.is_dir() else source.parent)
     named = pictures is not None
     left_out: list[str] = []
@@ -276,24 +278,44 @@ def _table(path: Path, root: Path, columns: Columns, prefix: str = "", needs_nam
         meta = {
             name: given
             for name, given in values.items()
-            if name not in {chosen.key, chosen.image, chosen.prompt} and given is not None and not isinstance(given, bytes)
+            if name not in {chosen.key, chosen.image, chosen.prompt, columns.edited}
+            and given is not None
+            and not isinstance(given, bytes)
         }
         try:
             content, problem = _data_or_name(value)
         except InputError as error:
             raise error.at(source=path, row=row, column=chosen.image) from error
-        if not isinstance(content, str):
-            yield Picture(key, content, prompt, problem, meta, row)
-            continue
-        if Path(content).is_absolute() or ".." in Path(content).parts:
-            raise InputError("a name leads out of its folder:", source=path, row=row, column=chosen.image, value=content)
-        yield _picture_of_file(root / content, root, key, prompt, meta, row)
-    for wanted in (columns.image, columns.key, columns.prompt):
+        picture = _with_file(Picture(key, None, prompt, problem, meta, row), content, root, path, chosen.image)
+        if columns.edited is not None:
+            picture = _with_edited(picture, values.get(columns.edited), root, path, columns.edited)
+        yield picture
+    for wanted in (columns.image, columns.key, columns.prompt, columns.edited):
         if seen and wanted is not None and wanted not in seen:
             raise InputError("the table lacks the column", source=path, value=wanted, found=seen)
     if seen and chosen.image is None:
         hint = "Say which it is: --image COLUMN."
         raise InputError("no column is known to contain the image", source=path, found=seen, hint=hint)
+
+
+def _with_file(picture: Picture, content: bytes | str | None, root: Path, table: Path, column: str | None) -> Picture:
+    """Return a row with its file: bytes, or the bytes of a name below a folder."""
+    if not isinstance(content, str):
+        return replace(picture, image=content)
+    if Path(content).is_absolute() or ".." in Path(content).parts:
+        raise InputError("a name leads out of its folder:", source=table, row=picture.row, column=column, value=content)
+    return _picture_of_file(root / content, root, picture.key, picture.prompt, picture.meta, picture.row)
+
+
+def _with_edited(picture: Picture, value: object, root: Path, table: Path, column: str) -> Picture:
+    """Return a row with the picture that was edited; one that is missing is a problem of the row."""
+    try:
+        content, problem = _data_or_name(value)
+    except InputError as error:
+        raise error.at(source=table, row=picture.row, column=column) from error
+    source = _with_file(replace(picture, problem=problem), content, root, table, column)
+    about = None if source.problem is None else f"the edited picture: {source.problem}"
+    return replace(picture, edited=source.image, problem=picture.problem or about)
 
 
 def _data_or_name(value: object) -> tuple[bytes | str | None, str | None]:

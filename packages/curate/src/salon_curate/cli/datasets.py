@@ -54,6 +54,7 @@ def init(dataset: Path, preset: str | None, judge: str | None, form: str) -> Non
 @click.option("--key", metavar="COLUMN", help="The column of the pictures' keys.")
 @click.option("--image", metavar="COLUMN", help="The column of the pictures' bytes or names.")
 @click.option("--prompt", metavar="COLUMN", help="The column of the prompts or captions.")
+@click.option("--edited", metavar="COLUMN", help="The column of the pictures that were edited, where the pictures are edits.")
 @click.option("--licence", default="unknown", show_default=True, help="Of the pictures; written on the data set card.")
 @click.option(
     "--shard-rows", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="Pictures in a shard at most."
@@ -67,6 +68,7 @@ def import_(
     key: str | None,
     image: str | None,
     prompt: str | None,
+    edited: str | None,
     licence: str,
     shard_rows: int,
     form: str,
@@ -80,13 +82,14 @@ def import_(
       salon curate import birds pictures/
       salon curate import birds clips/
       salon curate import birds rows.jsonl --layout r3
+      salon curate import edits triples.csv --edited source --prompt instruction --image result
       salon curate import birds shard-0001.tar --licence CC-BY-4.0
     """
     from salon_curate.importing import Columns, import_pictures
 
     opened = open_dataset(dataset)
     imported = import_pictures(
-        opened, source, pictures=pictures, layout=layout, columns=Columns(key, image, prompt), licence=licence,
+        opened, source, pictures=pictures, layout=layout, columns=Columns(key, image, prompt, edited), licence=licence,
         shard_rows=shard_rows,
     )  # fmt: skip
     if form == "json":
