@@ -13,15 +13,19 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from PIL import Image, ImageDraw
 
+from salon_curate import asks
 from salon_curate.cli import curate
 from salon_curate.dataset import DataSet
 from salon_curate.edits import compared, edit
 from salon_curate.importing import Columns, import_pictures
+from salon_curate.judging import judge_stage
 from salon_curate.release import release
 from salon_curate.running import run
 from salon_curate.selection import read_columns, save_selection, select
-from salon_synthetic import generate
+from salon_synthetic import generate, png
+from salon_taxonomy.enums import MediaRole
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Reply
 
 COLUMNS = Columns(key="id", image="result", prompt="instruction", edited="source")
 
@@ -36,8 +40,6 @@ def triples(folder):
     """Edits of one drawn scene whose truth is known, and files that cannot be compared."""
     folder.mkdir()
     scene = next(iter(generate(1, seed=2))).shown
-    from salon_synthetic import png
-
     source = Image.open(io.BytesIO(png(scene))).convert("RGB").resize((160, 120))
     painted = source.copy()
     ImageDraw.Draw(painted).rectangle((16, 24, 79, 87), fill=(250, 10, 250))
@@ -138,3 +140,34 @@ def test_edits_as_commands(tmp_path):
         done = CliRunner().invoke(curate, [str(each) for each in command], catch_exceptions=False)
         assert done.exit_code == 0, done.output
     assert "10 pictures from rows.jsonl (manifest), 2 with a problem" in done.output
+
+
+class Sees:
+    name = version = "sees"
+
+    def __init__(self, text):
+        self.text, self.seen = text, []
+
+    async def ask(self, question):
+        self.seen.append(question)
+        return Reply(self.text, version=self.version)
+
+
+RIGHT = json.dumps({"followed": True, "kept": False, "explanation": "the sky changed"})
+
+
+@pytest.mark.parametrize("text", [RIGHT, "", "Well done!", RIGHT[:-9], RIGHT.replace("true", '"very"')])
+def test_a_judge_is_shown_the_source_and_then_the_result_and_what_it_writes_is_typed_or_a_reason(tmp_path, text):
+    dataset = DataSet.create(tmp_path / "d")
+    import_pictures(dataset, triples(tmp_path / "in"), columns=COLUMNS)
+    judge = Sees(text)
+    stage = judge_stage(asks.editing(), judge, re_asks=0)
+    run(dataset, [stage])
+    columns = ["edit_followed", "edit_kept", "edit_explanation", "editing_problem"]
+    rows = {key: rest for key, *rest in read_columns(dataset, [stage], columns).collect().iter_rows()}
+    right = [True, False, "the sky changed", None]
+    assert rows["painted"] == right if text == RIGHT else rows["painted"][:3] == [None] * 3 and rows["painted"][3]
+    assert rows["none"][3].startswith("abstained: ") and rows["cut"][3].startswith("bad_media: ")
+    for question in judge.seen:
+        assert [media.role for media in question.media] == [MediaRole.SOURCE, MediaRole.RESULT]
+        assert "paint a square" in question.text
