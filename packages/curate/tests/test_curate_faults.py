@@ -10,8 +10,10 @@ import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from io import BytesIO
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -29,6 +31,7 @@ from salon_curate.measures import look
 from salon_curate.pipeline import PIPELINE
 from salon_curate.running import run, verify
 from salon_synthetic import PixelJudge
+from salon_synthetic.videos import Shot, write_shots
 from salon_taxonomy.errors import StorageError
 
 PIPELINE_TEXT = """
@@ -181,6 +184,7 @@ import asyncio, hashlib, os, random, sys
 from pathlib import Path
 from salon_curate import DataSet, judge_stage, look, run
 from salon_curate.asks import quality
+from salon_curate.clips import watch
 from salon_curate.duplicates_and_splits import duplicates
 from salon_taxonomy.protocols import Reply
 from salon_taxonomy.records import CallStatus
@@ -204,7 +208,7 @@ class Mock:
         faults = '["blur"]' if number % 5 == 0 else "[]"
         return Reply('{"faults": %s, "acceptable": true}' % faults, version=self.version)
 
-stages = [look, duplicates, judge_stage(quality(), Mock(), concurrency=8)]
+stages = [look, watch, duplicates, judge_stage(quality(), Mock(), concurrency=8)]
 found = run(DataSet.open(Path(sys.argv[1])), stages, workers=2)
 peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(len(found.set_aside), peak)
@@ -213,8 +217,12 @@ sys.exit(1 if found.set_aside else 0)
 
 
 def little(number: int) -> bytes:
-    """A JPEG of 48 × 48; of every twenty, one repeats an earlier picture and one is cut off."""
+    """A JPEG of 48 × 48; of every twenty, one repeats an earlier picture, one is cut off, and two are clips, one cut off."""
     seed = number - 7 if number % 20 == 9 else number
+    if number % 20 in (3, 4):
+        with tempfile.TemporaryDirectory() as folder:
+            clip = write_shots(Path(folder, "a.mp4"), [Shot(0.4, number), Shot(0.4, number + 1)], size=(64, 48)).read_bytes()
+        return clip[: -300 if number % 20 == 4 else None]
     values = random.Random(seed).randbytes(6 * 6 * 3)
     stream = BytesIO()
     Image.frombytes("RGB", (6, 6), values).resize((48, 48), Image.Resampling.BICUBIC).save(stream, "JPEG", quality=80)

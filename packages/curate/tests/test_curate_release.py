@@ -492,13 +492,13 @@ def test_every_kept_row_is_in_a_release_once_whatever_its_format_and_split(tmp_p
             found = read_columns(again, [look], ["sha256", "width"]).collect()
             assert found["width"].is_not_null().sum() == 7
     save_selection(dataset, stages, select(dataset, stages, {"all": "problem IS NOT NULL OR key <> ''"}, "broken"))
-    with pytest.raises(InputError, match=r"2 rows of the selection have no picture .* the first is 'junk'"):
+    with pytest.raises(InputError, match=r"2 rows of the selection cannot be read .* the first is 'junk'"):
         release(dataset, stages, "broken", "broken")
     assert not (dataset.folder / "releases" / "broken").exists()
     unread = stages[1:]  # the reason is that of the import; no stage has looked at the pictures
     save_selection(dataset, unread, select(dataset, unread, {"all": "problem IS NOT NULL OR key <> ''"}, "unread"))
     reasons = dict(read_columns(dataset, unread, ["problem"]).collect().drop_nulls().iter_rows())
-    told = f"2 rows of the selection have no picture ({reasons['junk']}), the first is 'junk'"
+    told = f"2 rows of the selection cannot be read ({reasons['junk']}), the first is 'junk'"
     with pytest.raises(InputError, match=re.escape(told)):
         release(dataset, unread, "unread", "broken")
     sampled = sample_audit(dataset, stages, "all", "formats")

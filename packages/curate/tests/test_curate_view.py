@@ -1,17 +1,25 @@
 """``salon view DATASET``: every picture, and the conditions that drop it."""
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
-from curate_world import drawn, made, tree
+from aiohttp.test_utils import TestClient, TestServer
+from curate_world import drawn, jpeg, made, tree
 
+from salon_bench.report.thumbnails import NoThumbnail
+from salon_bench.viewer.app import Viewer
+from salon_bench.viewer.export import export
 from salon_bench.viewer.row_pages import filtered_rows, row_page, rows_page
+from salon_bench.viewer.small_copies import SmallCopies
 from salon_curate.cli.view import dataset_rows
-from salon_curate.dataset import DataSet, read_rows
+from salon_curate.dataset import DataSet, Picture, read_rows
 from salon_curate.pipeline import PIPELINE, read_pipeline
 from salon_curate.running import run
 from salon_curate.selection import select
+from salon_synthetic.videos import Shot, write_shots
+from salon_taxonomy.picture_formats import open_picture
 
 CONDITIONS = {"sharp": "sharpness >= 200", "wide": "width > 1 AND NOT good"}
 TEXT = '[[stage]]\nuse = "look"\n\n[[stage]]\nuse = "fields"\nparameters = { good = "bool" }\n\n[selection.default]\n'
@@ -71,3 +79,39 @@ def test_a_selection_whose_stages_have_not_finished_is_named_and_has_no_column(d
 
 def test_a_folder_of_another_kind_is_none(tmp_path: Path) -> None:
     assert dataset_rows(tmp_path) is None
+
+
+def test_the_page_of_a_clip_plays_it_from_its_own_address_and_an_export_holds_its_file(tmp_path: Path) -> None:
+    clip = write_shots(tmp_path / "in.mp4", [Shot(1.0, 1)]).read_bytes()
+    dataset = DataSet.create(tmp_path / "clips")
+    dataset.add(iter([Picture("a <b>", clip), Picture("still", jpeg()), Picture("cut", clip[:-500])]), "drawn", "folder")
+    (dataset.folder / PIPELINE).write_text('[[stage]]\nuse = "watch"\n')
+    view = dataset_rows(dataset.folder)
+    assert view is not None
+    viewer = Viewer(view, SmallCopies(tmp_path / "copies"))
+    page = row_page(view, {"key": ["a <b>"]})
+    assert page.count("<video controls") == 1 and 'src="picture?id=a+%3Cb%3E&amp;size=clip"' in page
+    assert "<video" not in row_page(view, {"key": ["still"]}) + rows_page(view, {})
+    assert viewer.small_picture("a <b>", "clip") == clip
+    for name, size in (("still", "clip"), ("nobody", "clip"), ("cut", "large")):
+        assert isinstance(viewer.small_picture(name, size), NoThumbnail)
+    poster = viewer.small_picture("a <b>", "large")
+    assert isinstance(poster, bytes) and open_picture(poster).format == "WEBP"
+
+    async def asked() -> None:
+        async with TestClient(TestServer(viewer.app())) as client:
+            address = f"/{viewer.token}/picture"
+            query = {"id": "a <b>", "size": "clip"}
+            whole = await client.get(address, params=query)
+            assert (whole.status, whole.content_type, await whole.read()) == (200, "video/mp4", clip)
+            assert "media-src 'self'" in whole.headers["Content-Security-Policy"]
+            for given, part in (("bytes=10-19", clip[10:20]), ("bytes=5-", clip[5:]), ("bytes=-7", clip[-7:])):
+                one = await client.get(address, params=query, headers={"Range": given})
+                assert (one.status, await one.read()) == (206, part)
+            for given in (f"bytes={len(clip)}-", "bytes=nonsense"):
+                assert (await client.get(address, params=query, headers={"Range": given})).status == 416
+            assert (await client.get(address, params={"id": "still", "size": "clip"})).content_type == "image/svg+xml"
+
+    asyncio.run(asked())
+    export(viewer.pages(), viewer.small_picture, ".", tmp_path / "out")
+    assert {file.read_bytes() for file in (tmp_path / "out" / "pictures").glob("*.mp4")} == {clip, clip[:-500]}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from salon_taxonomy.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from salon_curate.clips import watch
     from salon_curate.dataset import DataSet, Picture
     from salon_curate.drift import drift
     from salon_curate.engine import embedded, inline
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from salon_curate.stages import DataSetStage, Stage, dataset_stage, stage
 
 _BY_MODULE = {
+    "clips": ("watch",),
     "dataset": ("DataSet", "Picture"),
     "drift": ("drift",),
     "engine": ("embedded", "inline"),
@@ -71,6 +73,7 @@ __all__ = [
     "status",
     "sweep",
     "verify",
+    "watch",
     "why",
 ]
 __getattr__, __dir__ = lazy_names(globals(), _BY_MODULE)

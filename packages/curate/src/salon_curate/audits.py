@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from salon_curate.dataset import DataSet, checked_name, read_rows, seeded_hash
-from salon_curate.files import picture_ending, publish, publish_text
+from salon_curate.files import media_ending, publish, publish_text
 from salon_curate.selection import read_columns, saved_predicates, select, state_of
 from salon_curate.stages import Stage
 from salon_taxonomy.digest import Digestible, digest
@@ -371,6 +371,6 @@ def _write_picture(dataset: DataSet, row: int, path: Path) -> str | None:
     content: bytes | None = read_rows(dataset.shard_path(shard.name), ["image"], row, 1).item()
     if content is None:
         return None
-    ending = f".{picture_ending(content)}"
+    ending = f".{media_ending(content)}"
     publish(path.with_name(path.name + ending), lambda temporary: temporary.write_bytes(content))
     return ending

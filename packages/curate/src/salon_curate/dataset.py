@@ -1,8 +1,8 @@
-"""A data set on the disk: shards of pictures, columns that stages wrote beside them, and one manifest.
+"""A data set on the disk: shards of pictures or videos, columns that stages wrote beside them, and one manifest.
 
     dataset.json                                 name, sources with licences, every shard with its rows and SHA-256
     pipeline.toml                                the stages and predicates, written by people
-    shards/00000.parquet                         key, image, sha256, source, prompt, problem, meta
+    shards/00000.parquet                         key, image, sha256, source, prompt, problem, meta, edited
     columns/<stage>@<version>/00000-<digest>.parquet
     journals/  selections/  audits/  releases/
 
@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from salon_curate.files import publish, publish_text
+from salon_curate.files import is_video, publish, publish_text
 from salon_taxonomy.answers.reading import without_surrogates
 from salon_taxonomy.errors import InputError, SalonError, StorageError, did_you_mean
 
@@ -34,8 +34,12 @@ SHARD_ROWS: Final = 1000
 SHARD_BYTES: Final = 64 << 20
 """A shard ends after so many rows or bytes of pictures, whichever comes first."""
 BATCH_ROWS: Final = 64
-"""Rows that a stage is given at once, and rows of a row group in a shard."""
-SHARD_COLUMNS: Final = ("key", "image", "sha256", "source", "prompt", "problem", "meta")
+"""Rows that a stage is given at once at most, and rows of a row group in a shard."""
+BATCH_BYTES: Final = 16 << 20
+"""Bytes of pictures in them, on average over the shard; a video that is larger comes alone."""
+SHARD_COLUMNS: Final = ("key", "image", "sha256", "source", "prompt", "problem", "meta", "edited")
+BYTES_COLUMNS: Final = ("image", "edited")
+"""Those that hold files: the picture or video, and of an edit the picture that was edited."""
 _LONGEST_KEY: Final = 200
 
 
@@ -72,7 +76,11 @@ class RowSource:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One row of a shard. ``problem`` states why the file is no picture; ``image`` is None where there are no bytes at all."""
+    """One row of a shard: a picture or a video.
+
+    ``problem`` states why the file is neither; ``image`` has its bytes, None where there are no bytes at all. ``edited`` has
+    the bytes of the picture that was edited into it, None for a row that is no edit.
+    """
 
     key: str
     image: bytes | None
@@ -80,6 +88,12 @@ class Picture:
     problem: str | None = None
     meta: dict[str, Any] = field(default_factory=dict)
     row: int = 0
+    edited: bytes | None = None
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of its files."""
+        return len(self.image or b"") + len(self.edited or b"")
 
 
 def refuse_full(folder: Path) -> None:
@@ -250,7 +264,7 @@ class DataSet:
     def _write_shard(self, shard: str, batch: Sequence[Picture], source: str) -> Shard:
         import polars as pl
 
-        schema: dict[str, Any] = {name: pl.Binary if name == "image" else pl.String for name in SHARD_COLUMNS}
+        schema: dict[str, Any] = {name: pl.Binary if name in BYTES_COLUMNS else pl.String for name in SHARD_COLUMNS}
         rows = [
             (
                 each.key,
@@ -262,15 +276,16 @@ class DataSet:
                 without_surrogates(json.dumps(each.meta, ensure_ascii=False, sort_keys=True, default=str))
                 if each.meta
                 else None,
+                each.edited,
             )
             for each in batch
         ]
         frame = pl.DataFrame(rows, schema=schema, orient="row")
-        path = self.shard_path(shard)
+        path, group = self.shard_path(shard), batch_rows(len(batch), sum(each.size for each in batch))
         publish(
             path,
             lambda temporary: frame.write_parquet(
-                temporary, compression="uncompressed", statistics=False, row_group_size=BATCH_ROWS
+                temporary, compression="uncompressed", statistics=False, row_group_size=group
             ),
         )
         return Shard(shard, len(batch), path.stat().st_size, file_digest(path))
@@ -287,10 +302,22 @@ class DataSet:
 
 
 def _problem_of(image: bytes | None) -> str | None:
-    """Return why a row has no picture, by the first bytes of its file."""
+    """Return why a row has neither picture nor video, by the first bytes of its file."""
     from salon_taxonomy.picture_decoding import head_problem
 
-    return "there is no picture" if image is None else head_problem(image)
+    if image is None:
+        return "there is no picture"
+    return None if is_video(image) else head_problem(image)
+
+
+def batch_rows(rows: int, size: int) -> int:
+    """Return how many of the rows of a shard with so many bytes are held at once.
+
+    Example:
+        >>> batch_rows(1000, 10 << 20), batch_rows(20, 64 << 20), batch_rows(1, 200 << 20), batch_rows(0, 0)
+        (64, 5, 1, 64)
+    """
+    return max(1, min(BATCH_ROWS, rows * BATCH_BYTES // max(1, size))) if rows else BATCH_ROWS
 
 
 def file_digest(path: Path) -> str:
@@ -368,7 +395,7 @@ def _shards_of(pictures: Iterator[Picture], rows: int) -> Iterator[list[Picture]
     size = 0
     for picture in pictures:
         batch.append(picture)
-        size += len(picture.image or b"")
+        size += picture.size
         if len(batch) >= rows or size >= SHARD_BYTES:
             yield batch
             batch, size = [], 0

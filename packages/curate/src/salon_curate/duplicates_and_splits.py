@@ -1,16 +1,21 @@
-"""Stages that see the whole data set at once: duplicates, and splits that nothing straddles."""
+"""Stages that see the whole data set at once: duplicates, shared stretches of clips, and splits that nothing straddles."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from itertools import combinations
+from typing import Annotated, Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Field
 
+from salon_curate.clips import SAMPLES_PER_SECOND
 from salon_curate.dataset import seeded_hash
 from salon_curate.stages import dataset_stage
 from salon_ranking.near_duplicates import near_duplicates
+
+_LEAST_SAMPLES: Final = 15
+"""Of a stretch that clips share: 1.5 s."""
 
 
 def _shortened(rows: pl.DataFrame) -> pl.DataFrame:
@@ -45,6 +50,67 @@ def duplicates(rows: pl.DataFrame, distance: Annotated[int, Field(ge=0, le=7)] =
     places = np.flatnonzero(known.to_numpy())
     near[places] = places[near_duplicates(rows["phash"].drop_nulls().to_numpy(), distance)]
     return pl.DataFrame({"key": keys, "duplicate_of": _named(keys, exact), "near_duplicate_of": _named(keys, near)})
+
+
+@dataset_stage(
+    version="1",
+    reads=["frame_hashes"],
+    writes={"stretch_of": pl.String, "stretch_s": pl.Float32, "stretch_at_s": pl.Float64, "stretch_of_at_s": pl.Float64},
+)
+def stretches(rows: pl.DataFrame) -> pl.DataFrame:
+    """Name, for every clip, the earlier clip that it shares its longest stretch with: cut out, encoded again or resized.
+
+    * ``stretch_of``: the key of that clip; null where no earlier clip shares a stretch of 1.5 s or more.
+    * ``stretch_s``: length of the stretch, in seconds.
+    * ``stretch_at_s``, ``stretch_of_at_s``: where it begins in this clip and in the other, in seconds.
+
+    A stretch is a run of samples, ten per second, whose ``frame_hashes`` differ in at most 6 of 64 bits pair by pair; black
+    pictures are in none. Two clips are compared where one sample of each lies in one group of hashes that differ in at most 3
+    bits; the time grows with the square of the clips in a group. A clip without hashes has no stretch.
+    """
+    keys, hashes = rows["key"].to_list(), [np.asarray(each or (), np.uint64) for each in rows["frame_hashes"].to_list()]
+    best: dict[int, tuple[int, int, int, int]] = {}
+    for first, second in _sharing(hashes):
+        length, at_first, at_second = longest_run(hashes[first], hashes[second])
+        if length >= _LEAST_SAMPLES and length > best.get(second, (0,))[0]:
+            best[second] = (length, first, at_second, at_first)
+    nothing = (None,) * len(stretches.writes)
+    found = []
+    for row in range(len(rows)):
+        length, first, at, of_at = best.get(row, (0, 0, 0, 0))
+        found.append((keys[first], *(each / SAMPLES_PER_SECOND for each in (length, at, of_at))) if length else nothing)
+    return rows.select("key").hstack(pl.DataFrame(found, schema=dict(stretches.writes), orient="row"))
+
+
+def _sharing(hashes: list[NDArray[np.uint64]]) -> list[tuple[int, int]]:
+    """Return the pairs of clips with near-duplicate samples, ascending."""
+    owners = np.repeat(np.arange(len(hashes)), [len(each) for each in hashes])
+    groups = near_duplicates(np.concatenate([*hashes, np.empty(0, np.uint64)]), 3)
+    clips_of = pl.DataFrame({"group": groups, "clip": owners}).unique().sort("group", "clip").group_by("group").agg("clip")
+    pairs = {pair for clips in clips_of["clip"].to_list() for pair in combinations(clips, 2)}
+    return sorted(pairs)
+
+
+def longest_run(first: NDArray[np.uint64], second: NDArray[np.uint64], bits: int = 6) -> tuple[int, int, int]:
+    """Return the longest run of samples that two clips share: its length, and where it begins in each.
+
+    Samples agree whose hashes differ in at most ``bits`` bits; a hash of 0, of a black picture, agrees with none.
+
+    Example:
+        >>> one, other = np.array([1, 2**20 - 1, 2**40 - 1, 7], np.uint64), np.array([2**20 - 1, 2**40 - 1], np.uint64)
+        >>> longest_run(one, other)
+        (2, 1, 0)
+    """
+    best, before = (0, 0, 0), np.zeros(len(second) + 1, np.int64)
+    for row, value in enumerate(first):
+        runs = np.zeros_like(before)
+        agrees = (np.bitwise_count(second ^ value) <= bits) & (second != 0) & (value != 0)
+        runs[1:] = (before[:-1] + 1) * agrees
+        end = int(runs.argmax())
+        if runs[end] > best[0]:
+            best = (int(runs[end]), row + 1 - int(runs[end]), end - int(runs[end]))
+        before = runs
+    return best
 
 
 def _hashed(rows: pl.DataFrame) -> pl.DataFrame:

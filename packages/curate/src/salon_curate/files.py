@@ -52,17 +52,32 @@ def append_line(descriptor: int, line: Mapping[str, Any]) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def picture_ending(content: bytes) -> str:
-    """Return the ending of a picture's file name, by its first bytes.
-
-    Without the dot; ``bin`` for anything but a picture.
+def is_video(content: bytes) -> bool:
+    """Return whether a file is a video, by its first bytes: MP4, MOV, MKV, WebM or AVI.
 
     Example:
-        >>> picture_ending(b"GIF89a"), picture_ending(b"%PDF")
-        ('gif', 'bin')
+        >>> is_video(b"\\x00\\x00\\x00\\x20ftypisom"), is_video(b"GIF89a")
+        (True, False)
     """
+    from salon_judges.media.video_container import container_of
+
+    return container_of(content) is not None
+
+
+def media_ending(content: bytes) -> str:
+    """Return the ending of a picture's or video's file name, by its first bytes.
+
+    Without the dot; ``bin`` for anything else.
+
+    Example:
+        >>> media_ending(b"GIF89a"), media_ending(b"\\x00\\x00\\x00\\x20ftypisom"), media_ending(b"%PDF")
+        ('gif', 'mp4', 'bin')
+    """
+    from salon_judges.media.video_container import VIDEO_ENDINGS, media_type_of
     from salon_taxonomy.picture_formats import format_of
 
+    if is_video(content):
+        return VIDEO_ENDINGS[media_type_of(content)][1:]
     kind = format_of(content)
     return "bin" if kind is None else kind.name.lower().replace("jpeg", "jpg")
 

@@ -1,4 +1,4 @@
-"""Pictures from elsewhere: folders, manifests, webdataset archives, Parquet and Arrow files with bytes, frames of videos.
+"""Pictures and videos from elsewhere: folders, manifests, webdataset archives, Parquet and Arrow files with bytes.
 
 Every reader yields :class:`~salon_curate.dataset.Picture`. A file that cannot be read becomes a row with a problem; a table,
 archive or key that is wrong is refused by name, and the data set stays as it was.
@@ -7,24 +7,26 @@ archive or key that is wrong is refused by name, and the data set stays as it wa
 import json
 import tarfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from salon_console.table_rows import TABLE_ENDINGS, table_rows
 from salon_curate.dataset import SHARD_ROWS, DataSet, Picture, RowSource, checked_key
-from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoPolicy
+from salon_judges.media.video_container import VIDEO_ENDINGS
+from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS
 from salon_taxonomy.errors import InputError, missing_path
 from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.verdict import Unscored
 from salon_taxonomy.visible_text import visible
 
 _PICTURE_ENDINGS: Final = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif")
+_MEDIA_ENDINGS: Final = (*_PICTURE_ENDINGS, *VIDEO_ENDINGS.values())
 _MOST_BYTES: Final = 128 << 20
 _BLOCK: Final = 512
 _ROWS_AT_ONCE: Final = 256
 _KEYS: Final = ("key", "id", "__key__", "prompt_id", "idx")
-_IMAGES: Final = ("image", "images", "file", "file_name", "path", "image_path", "picture")
+_IMAGES: Final = ("image", "images", "file", "file_name", "path", "image_path", "picture", "video", "video_path")
 _PROMPTS: Final = ("prompt", "caption", "text", "original_prompt", "prompt_t2i")
 
 
@@ -35,6 +37,7 @@ class Columns:
     key: str | None = None
     image: str | None = None
     prompt: str | None = None
+    edited: str | None = None
 
 
 FORMATS: Final[Mapping[str, Columns]] = {
@@ -43,7 +46,7 @@ FORMATS: Final[Mapping[str, Columns]] = {
     "magicdata": Columns(key="images", image="images", prompt=None),
     "artifact-bench": Columns(),
 }
-"""Released formats by name. A row of Artifact-Bench names videos; the middle frame of each becomes a picture."""
+"""Released formats by name. A row of Artifact-Bench names videos; each becomes one row."""
 
 
 def import_pictures(
@@ -56,12 +59,12 @@ def import_pictures(
     licence: str = "unknown",
     shard_rows: int = SHARD_ROWS,
 ) -> RowSource:
-    """Add the pictures of a folder, a manifest, an archive or a table to a data set.
+    """Add the pictures and videos of a folder, a manifest, an archive or a table to a data set.
 
     Args:
         dataset: gets new shards at its end.
-        source: a folder of pictures; a ``.tar``; a table (``.csv``, ``.jsonl``, ``.json``, ``.parquet``, ``.arrow``) with the
-            pictures' bytes or their names.
+        source: a folder of pictures or videos; a ``.tar``; a table (``.csv``, ``.jsonl``, ``.json``, ``.parquet``, ``.arrow``)
+            with their bytes or their names.
         pictures: the folder that the names in a table refer to; default: the table's own folder.
         layout: a released layout of :data:`FORMATS`.
         columns: what the table calls its columns, where they are not those of the layout.
@@ -81,14 +84,15 @@ def import_pictures(
     if pictures is not None and not pictures.is_dir():
         raise missing_path(pictures, "folder of pictures")
     kind = _kind(source, layout, arrow)
-    _refuse_unused(kind, {"pictures": pictures, "key": columns.key, "image": columns.image, "prompt": columns.prompt}, layout)
+    _refuse_unused(kind, {"pictures": pictures, "key": columns.key, "image": columns.image, "prompt": columns.prompt,
+                          "edited": columns.edited}, layout)  # fmt: skip
     known = FORMATS[layout]
-    columns = Columns(columns.key or known.key, columns.image or known.image, columns.prompt or known.prompt)
+    columns = Columns(columns.key or known.key, columns.image or known.image, columns.prompt or known.prompt, columns.edited)
     root = pictures or (source if source.is_dir() else source.parent)
     named = pictures is not None
     left_out: list[str] = []
     if kind == "artifact-bench":
-        picture_rows = _middle_frames(source, root)
+        picture_rows = _questioned_videos(source, root)
     elif kind == "arrow":
         picture_rows = (picture for file in arrow for picture in _table(file, root, columns, f"{file.stem}-", named))
     elif kind == "folder":
@@ -129,8 +133,8 @@ def _refuse_unused(kind: str, options: Mapping[str, object], layout: str) -> Non
 
 
 def _folder(folder: Path, left_out: list[str]) -> Iterator[Picture]:
-    """Yield the pictures of a folder; a file whose name cannot be a key is left out, and named."""
-    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _PICTURE_ENDINGS)
+    """Yield the pictures and videos of a folder; a file whose name cannot be a key is left out, and named."""
+    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _MEDIA_ENDINGS)
     for row, path in enumerate(files, 1):
         name = path.relative_to(folder).as_posix()
         try:
@@ -141,10 +145,9 @@ def _folder(folder: Path, left_out: list[str]) -> Iterator[Picture]:
         yield _picture_of_file(path, folder, key, None, {}, row)
 
 
-def _middle_frames(source: Path, root: Path) -> Iterator[Picture]:
-    """The middle frame of every video that Artifact-Bench's questions name, each once, with what the questions say of it."""
+def _questioned_videos(source: Path, root: Path) -> Iterator[Picture]:
+    """Yield every video that Artifact-Bench's questions name, each once, with what the questions say of it."""
     from salon_judges.formats.artifact_bench import LETTERS, QuestionTask, read_rows
-    from salon_judges.media.video_sampling import sample_video
 
     rows = read_rows(source)
     if rows.left_out:
@@ -159,18 +162,12 @@ def _middle_frames(source: Path, root: Path) -> Iterator[Picture]:
             elif row.task is QuestionTask.AID:
                 facts["artifacts"] = [leaf for letter, leaf in zip(LETTERS, row.leaves, strict=False) if letter in row.answer]
     for number, (video, facts) in enumerate(known.items(), 1):
-        content = read_inside(root / video, root, DEFAULT_VIDEO_LIMITS.most_bytes)
-        sampled = content if isinstance(content, Unscored) else sample_video(content, VideoPolicy(most_frames=1))
-        key = checked_key(video, source=str(source), row=number)
-        if isinstance(sampled, Unscored):
-            yield Picture(key, None, None, sampled.detail, facts, number)
-            continue
-        frame = sampled.film.frames[0]
-        yield Picture(key, frame.image.data, None, None, {**facts, "frame_s": frame.at_s}, number)
+        yield _picture_of_file(root / video, root, checked_key(video, source=str(source), row=number), None, facts, number)
 
 
 def _picture_of_file(path: Path, root: Path, key: str, prompt: str | None, meta: dict[str, Any], row: int) -> Picture:
-    content = read_inside(path, root, _MOST_BYTES)
+    is_named_video = path.suffix.lower() in VIDEO_ENDINGS.values()
+    content = read_inside(path, root, DEFAULT_VIDEO_LIMITS.most_bytes if is_named_video else _MOST_BYTES)
     if isinstance(content, Unscored):
         return Picture(key, None, prompt, content.detail, meta, row)
     return Picture(key, content, prompt, None, meta, row)
@@ -247,7 +244,7 @@ def _sample(key: str, parts: Mapping[str, bytes], path: Path, row: int) -> Pictu
     for name in _PROMPTS:
         if prompt is None:
             prompt = _text(meta.pop(name, None))
-    images = [data for ending, data in parts.items() if f".{ending.rpartition('.')[2]}" in _PICTURE_ENDINGS]
+    images = [data for ending, data in parts.items() if f".{ending.rpartition('.')[2]}" in _MEDIA_ENDINGS]
     key = checked_key(key, source=str(path), row=row)
     if not images:
         return Picture(key, None, prompt, "the sample has no picture", meta, row)
@@ -281,24 +278,44 @@ def _table(path: Path, root: Path, columns: Columns, prefix: str = "", needs_nam
         meta = {
             name: given
             for name, given in values.items()
-            if name not in {chosen.key, chosen.image, chosen.prompt} and given is not None and not isinstance(given, bytes)
+            if name not in {chosen.key, chosen.image, chosen.prompt, columns.edited}
+            and given is not None
+            and not isinstance(given, bytes)
         }
         try:
             content, problem = _data_or_name(value)
         except InputError as error:
             raise error.at(source=path, row=row, column=chosen.image) from error
-        if not isinstance(content, str):
-            yield Picture(key, content, prompt, problem, meta, row)
-            continue
-        if Path(content).is_absolute() or ".." in Path(content).parts:
-            raise InputError("a name leads out of its folder:", source=path, row=row, column=chosen.image, value=content)
-        yield _picture_of_file(root / content, root, key, prompt, meta, row)
-    for wanted in (columns.image, columns.key, columns.prompt):
+        picture = _with_file(Picture(key, None, prompt, problem, meta, row), content, root, path, chosen.image)
+        if columns.edited is not None:
+            picture = _with_edited(picture, values.get(columns.edited), root, path, columns.edited)
+        yield picture
+    for wanted in (columns.image, columns.key, columns.prompt, columns.edited):
         if seen and wanted is not None and wanted not in seen:
             raise InputError("the table lacks the column", source=path, value=wanted, found=seen)
     if seen and chosen.image is None:
         hint = "Say which it is: --image COLUMN."
         raise InputError("no column is known to contain the image", source=path, found=seen, hint=hint)
+
+
+def _with_file(picture: Picture, content: bytes | str | None, root: Path, table: Path, column: str | None) -> Picture:
+    """Return a row with its file: bytes, or the bytes of a name below a folder."""
+    if not isinstance(content, str):
+        return replace(picture, image=content)
+    if Path(content).is_absolute() or ".." in Path(content).parts:
+        raise InputError("a name leads out of its folder:", source=table, row=picture.row, column=column, value=content)
+    return _picture_of_file(root / content, root, picture.key, picture.prompt, picture.meta, picture.row)
+
+
+def _with_edited(picture: Picture, value: object, root: Path, table: Path, column: str) -> Picture:
+    """Return a row with the picture that was edited; one that is missing is a problem of the row."""
+    try:
+        content, problem = _data_or_name(value)
+    except InputError as error:
+        raise error.at(source=table, row=picture.row, column=column) from error
+    source = _with_file(replace(picture, problem=problem), content, root, table, column)
+    about = None if source.problem is None else f"the edited picture: {source.problem}"
+    return replace(picture, edited=source.image, problem=picture.problem or about)
 
 
 def _data_or_name(value: object) -> tuple[bytes | str | None, str | None]:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from salon_curate.dataset import DataSet, seeded_hash
 from salon_curate.errors import StageError
-from salon_curate.files import append_line
+from salon_curate.files import append_line, is_video
 from salon_curate.selection import check_condition, predicate
 from salon_curate.stages import ExpectedPart, Stage
 from salon_curate.tasks import Engine, ShardTask, Spent, TaskResult
@@ -30,7 +30,8 @@ from salon_judges.asking.asker import Asker, AskPolicy, Call, ReadReply, StopAsk
 from salon_judges.asking.inquiry import Inquiries, Inquiry, drive_async
 from salon_judges.asking.spending import RunLimits, Spending
 from salon_judges.asking.stored_tokens import tokens_of, tokens_text
-from salon_judges.media import PicturePolicy, prepare_bytes
+from salon_judges.media import PicturePolicy, PreparedPicture, VideoPolicy, prepare_bytes
+from salon_judges.media.video_sampling import prepare_video_bytes
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError, StorageError
 from salon_taxonomy.protocols import Judge, Media, Reply, Usage
@@ -46,10 +47,12 @@ Examination: TypeAlias = Inquiries[Columns]
 NOT_ASKED: Final = "not asked"
 JUDGED_PICTURES: Final = PicturePolicy(longest_side=1024)
 """How pictures are resized and encoded for judges."""
+JUDGED_CLIPS: Final = VideoPolicy(most_frames=32)
+"""Which frames of a video judges are shown: 5 per second as in Artifact-Bench (section 4), 32 at most, evenly thinned."""
 
 
 class Ask(Protocol):
-    """What to ask about one picture, and the columns that the answers make (:mod:`salon_curate.asks`)."""
+    """What to ask about one picture or video, and the columns that the answers make (:mod:`salon_curate.asks`)."""
 
     @property
     def name(self) -> str:
@@ -254,7 +257,7 @@ class _Examiner:
             return {**nothing, "problem": NOT_ASKED}
         if row["image"] is None:
             return {**nothing, "problem": f"{Reason.BAD_MEDIA}: there is no picture"}
-        prepared = await asyncio.to_thread(prepare_bytes, row["image"], JUDGED_PICTURES)
+        prepared = await asyncio.to_thread(_prepared, row["image"])
         if isinstance(prepared, Unscored):
             return {**nothing, "problem": f"{prepared.reason}: {prepared.detail}"}
         replies = RowReplies(self._journal, row["key"])
@@ -269,6 +272,13 @@ class _Examiner:
         if answer.lost and not self._stage.keep_lost:
             raise _LostError(answer.verdict.detail if isinstance(answer.verdict, Unscored) else "")
         return answer.verdict
+
+
+def _prepared(content: bytes) -> PreparedPicture | Unscored:
+    """Return a picture, or the sampled frames of a video, as a judge is shown it."""
+    if is_video(content):
+        return prepare_video_bytes(content, JUDGED_CLIPS)
+    return prepare_bytes(content, JUDGED_PICTURES)
 
 
 def journal_path(folder: Path, stage: str, shard: str) -> Path:

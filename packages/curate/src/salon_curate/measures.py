@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from salon_curate.files import is_video
 from salon_curate.stages import Stage, stage
 from salon_taxonomy.errors import InputError, picture_failures
 from salon_taxonomy.picture_decoding import decode
@@ -137,6 +138,8 @@ def _measured(content: bytes | None, problem: str | None) -> dict[str, Any]:
     nothing: dict[str, Any] = dict.fromkeys(look.writes)
     if content is None:
         return {**nothing, "problem": problem or "there is no picture"}
+    if is_video(content):
+        return {**nothing, "problem": "the row is a video, which the stage watch measures"}
     grey = _grey(content)
     if isinstance(grey, str):
         return {**nothing, "problem": grey}
@@ -146,9 +149,9 @@ def _measured(content: bytes | None, problem: str | None) -> dict[str, Any]:
     return {
         "width": width,
         "height": height,
-        "sharpness": _variance(_laplacian(pixels)),
+        "sharpness": variance(laplacian(pixels)),
         "noise": _noise(pixels),
-        "contrast": _variance(pixels) ** 0.5,
+        "contrast": variance(pixels) ** 0.5,
         "text_share": text_share(image),
         "phash": phash(likeness),
         "problem": None,
@@ -172,10 +175,19 @@ def _grey(content: bytes) -> tuple[Any, int, int] | str:
     return decoded.detail if isinstance(decoded, Unscored) else (decoded.image.convert("L"), decoded.width, decoded.height)
 
 
-def _laplacian(pixels: NDArray[np.int16]) -> NDArray[np.int16]:
+def laplacian(pixels: NDArray[np.int16] | NDArray[np.uint8], rows: NDArray[np.int64] | None = None) -> NDArray[np.int16]:
+    """Return the Laplacian of a grey picture without its border; with ``rows`` at these alone, none of them at the border.
+
+    Example:
+        >>> laplacian(np.array([[0, 0, 0], [0, 9, 1], [0, 0, 0]], np.int16)).tolist()
+        [[35]]
+    """
     if min(pixels.shape) < 3:
         return np.zeros((1, 1), np.int16)
-    edges = pixels[1:-1, 1:-1] * np.int16(4)
+    if rows is not None:
+        lines, above, below = (pixels[rows + step].astype(np.int16) for step in (0, -1, 1))
+        return lines[:, 1:-1] * np.int16(4) - above[:, 1:-1] - below[:, 1:-1] - lines[:, :-2] - lines[:, 2:]
+    edges: NDArray[np.int16] = pixels[1:-1, 1:-1] * np.int16(4)
     edges -= pixels[:-2, 1:-1]
     edges -= pixels[2:, 1:-1]
     edges -= pixels[1:-1, :-2]
@@ -183,7 +195,8 @@ def _laplacian(pixels: NDArray[np.int16]) -> NDArray[np.int16]:
     return edges
 
 
-def _variance(values: NDArray[np.int16]) -> float:
+def variance(values: NDArray[np.int16]) -> float:
+    """Return the variance of all values."""
     flat = values.astype(np.float32).ravel()
     flat -= flat.mean()
     return float(flat @ flat) / flat.size

@@ -37,8 +37,11 @@ from salon_taxonomy.toml_files import read_toml
 PIPELINE: Final = "pipeline.toml"
 BUILT_IN: Final = {
     "look": "salon_curate.measures:look",
+    "watch": "salon_curate.clips:watch",
+    "edit": "salon_curate.edits:edit",
     "fields": "salon_curate.measures:fields",
     "duplicates": "salon_curate.duplicates_and_splits:duplicates",
+    "stretches": "salon_curate.duplicates_and_splits:stretches",
     "split": "salon_curate.duplicates_and_splits:split",
 }
 """Stages of Salon's own by the word in ``pipeline.toml``."""

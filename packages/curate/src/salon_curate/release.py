@@ -17,6 +17,7 @@ import re
 import shutil
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -24,11 +25,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, Field, ValidationError
 
-from salon_curate.dataset import DataSet, checked_name, file_digest, read_checked
+from salon_curate.dataset import BYTES_COLUMNS, DataSet, checked_name, file_digest, read_checked, read_rows
 from salon_curate.errors import RefusedReleaseError
-from salon_curate.files import picture_ending, publish, publish_text
+from salon_curate.files import media_ending, publish, publish_text
 from salon_curate.judging import JudgedStage
-from salon_curate.selection import problem_columns, read_columns, saved_predicates, select, state_of
+from salon_curate.selection import (
+    predicate,
+    problem_columns,
+    read_columns,
+    readable_condition,
+    saved_predicates,
+    select,
+    state_of,
+)
 from salon_curate.stages import Stage, expected_parts
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
@@ -47,7 +56,7 @@ _SPLIT: Final = re.compile(r"\w+(\.\w+)*")
 _PLACE: Final = "place in the shard"
 """Of a sample in a webdataset archive: part of its key, so that no two splits share one."""
 _RELEASED: Final = ("key", "image", "prompt", "source")
-"""Columns of every release."""
+"""Columns of every release; one of edits has ``edited`` beside them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +139,11 @@ def _refuse_problems(dataset: DataSet, stages: Sequence[Stage], mask: "NDArray[n
     import polars as pl
 
     rows = read_columns(dataset, stages, problem_columns(stages), copies=False).filter(pl.Series(mask)).collect()
-    broken = rows.filter(pl.any_horizontal(pl.col(problem_columns(stages)).is_not_null()))
+    broken = rows.filter(~predicate(readable_condition(stages)).expression)
     if len(broken):
         problem = next(reason for reason in broken.row(0)[1:] if reason is not None)
         hint = "Leave such rows out of the selection: --where 'problem IS NULL'"
-        raise InputError(f"{len(broken):,} rows of the selection have no picture ({problem}), the first is",
+        raise InputError(f"{len(broken):,} rows of the selection cannot be read ({problem}), the first is",
                          source=dataset.folder, column="key", value=broken["key"][0], hint=hint)  # fmt: skip
 
 
@@ -169,14 +178,15 @@ def _pieces(
     """Yield ``(split, number of the shard, kept rows)`` of each file to write, with pictures of unchanged shards."""
     import polars as pl
 
-    start = 0
+    start, edits = 0, _has_edits(dataset)
     for number, shard in enumerate(dataset.shards):
         kept = pl.Series(mask[start : start + shard.rows])
         own = beside.slice(start, shard.rows).filter(kept)
         start += shard.rows
         if own.is_empty():
             continue
-        pictures = read_checked(dataset.shard_path(shard.name), shard.sha256, ["key", "image", "prompt", "source"]).filter(kept)
+        columns = [*_RELEASED, *(["edited"] if edits else [])]
+        pictures = read_checked(dataset.shard_path(shard.name), shard.sha256, columns).filter(kept)
         if not pictures.drop_in_place("key").equals(own["key"]):
             raise InputError("has other keys than its copies", source=dataset.shard_path(shard.name))
         frame = pl.concat([own.drop(split) if split else own, pictures], how="horizontal").with_row_index(_PLACE)
@@ -184,6 +194,15 @@ def _pieces(
             part = frame.filter(own[split] == name) if split else frame
             if not part.is_empty():
                 yield name, number, part
+
+
+def _has_edits(dataset: DataSet) -> bool:
+    """Return whether a row is an edit, so that the pictures that were edited are released as well."""
+    for shard in dataset.shards:
+        with suppress(InputError):  # a shard from before there were edits; one that is missing is named when it is released
+            if read_rows(dataset.shard_path(shard.name), ["edited"])["edited"].null_count() < shard.rows:
+                return True
+    return False
 
 
 def merkle_root(files: Mapping[str, str]) -> str:
@@ -345,18 +364,24 @@ def _stage_of(stage: Stage) -> dict[str, Any]:
 def _parquet(frame: "pl.DataFrame", path: Path) -> None:
     import polars as pl
 
-    image = pl.struct(pl.col("image").alias("bytes"), pl.col("key").alias("path")).alias("image")
-    frame.drop(_PLACE).with_columns(image).write_parquet(path, compression="zstd", row_group_size=100)
+    files = [
+        pl.struct(pl.col(name).alias("bytes"), pl.col("key").alias("path")).alias(name)
+        for name in BYTES_COLUMNS
+        if name in frame.columns
+    ]
+    frame.drop(_PLACE).with_columns(files).write_parquet(path, compression="zstd", row_group_size=100)
 
 
 def _archive(frame: "pl.DataFrame", shard: int, path: Path) -> None:
     with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
         for row in frame.iter_rows(named=True):
-            picture_bytes, number = row.pop("image"), row.pop(_PLACE)
+            picture_bytes, number, edited = row.pop("image"), row.pop(_PLACE), row.pop("edited", None)
             text = json.dumps(row, ensure_ascii=False, default=str).encode()
             members = [("json", text), ("txt", (row["prompt"] or "").encode())]
             if picture_bytes is not None:
-                members.insert(0, (picture_ending(picture_bytes), picture_bytes))
+                members.insert(0, (media_ending(picture_bytes), picture_bytes))
+            if edited is not None:
+                members.append((f"edited.{media_ending(edited)}", edited))
             for ending, content in members:
                 info = tarfile.TarInfo(f"{shard:05d}{number:06d}.{ending}")
                 info.size = len(content)

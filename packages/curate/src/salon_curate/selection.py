@@ -30,7 +30,7 @@ LIGHT: Final = ("key", "sha256", "source", "prompt", "problem")
 
 READABLE: Final = "readable"
 """The condition that every selection has beside its own: the picture could be read."""
-_LOOK: Final = "salon_curate.measures:look"
+_READERS: Final = ("salon_curate.measures:look", "salon_curate.clips:watch")
 _SHARDS: Final = "shards"
 
 
@@ -129,8 +129,19 @@ class Selection:
 
 
 def problem_columns(stages: Sequence[Stage]) -> list[str]:
-    """Return the columns that state why a row's picture cannot be read: the import's, and that of ``look``."""
-    return ["problem", *(stage.problem for stage in stages if stage.where == _LOOK)]
+    """Return the columns that state why a row cannot be read: the import's, and those of ``look`` and ``watch``."""
+    return ["problem", *(stage.problem for stage in stages if stage.where in _READERS)]
+
+
+def readable_condition(stages: Sequence[Stage]) -> str:
+    """Return the condition that a row can be read: one of ``look`` and ``watch`` has no problem with it, nor has the import.
+
+    Example:
+        >>> readable_condition([])
+        'problem IS NULL'
+    """
+    own, *others = (f"{column} IS NULL" for column in problem_columns(stages))
+    return f"{own} AND ({' OR '.join(others)})" if others[1:] else " AND ".join([own, *others])
 
 
 def with_readable(stages: Sequence[Stage], predicates: Mapping[str, str]) -> dict[str, str]:
@@ -148,7 +159,7 @@ def with_readable(stages: Sequence[Stage], predicates: Mapping[str, str]) -> dic
     name = READABLE
     while name in predicates:
         name += "_"
-    return {**predicates, name: " AND ".join(f"{column} IS NULL" for column in problems)}
+    return {**predicates, name: readable_condition(stages)}
 
 
 def read_columns(

@@ -18,7 +18,7 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from salon_curate.dataset import BATCH_ROWS, SHARD_COLUMNS, DataSet, Shard, read_rows
+from salon_curate.dataset import BATCH_ROWS, BYTES_COLUMNS, SHARD_COLUMNS, DataSet, Shard, batch_rows, read_rows
 from salon_curate.errors import StageError
 from salon_curate.receipts import is_as_written, publish_with_receipt, read_receipt
 from salon_curate.tasks import Engine, ShardTask, Spent, TaskResult
@@ -170,9 +170,9 @@ class Stage:
         return self.write(Path(task.folder, task.output), frame, task.shard)
 
     def batches(
-        self, folder: str, shard: str, rows: int, inputs: Mapping[str, Sequence[str]], size: int = BATCH_ROWS
+        self, folder: str, shard: str, rows: int, inputs: Mapping[str, Sequence[str]], size: int | None = None
     ) -> "Iterator[pl.DataFrame]":
-        """Yield what the stage reads of a shard, ``size`` rows at a time, ``key`` first.
+        """Yield what the stage reads of a shard, ``key`` first, ``size`` rows at a time; None: 64, fewer of large ones.
 
         Raises:
             InputError: a part is missing, damaged, or has not the shard's number of rows.
@@ -189,8 +189,11 @@ class Stage:
                 hint = "Delete it; salon curate run makes it again."
                 raise InputError(f"has {len(frame)} rows, and its shard {rows}", source=path, hint=hint)
             beside.append(frame)
+        source = Path(folder, "shards", f"{shard}.parquet")
+        if size is None:
+            size = batch_rows(rows, source.stat().st_size) if set(BYTES_COLUMNS) & set(own) and source.exists() else BATCH_ROWS
         for start in range(0, rows, size):
-            batch = read_rows(Path(folder, "shards", f"{shard}.parquet"), own, start, size)
+            batch = read_rows(source, own, start, size)
             yield pl.concat([batch, *(frame.slice(start, size) for frame in beside)], how="horizontal")
 
     def checked(self, keys: "pl.Series", output: "pl.DataFrame", shard: str) -> "pl.DataFrame":
@@ -372,7 +375,7 @@ def expected_parts(dataset: DataSet, stages: Sequence[Stage]) -> dict[str, list[
     import polars as pl
 
     writer: dict[str, str] = dict.fromkeys(SHARD_COLUMNS, "")
-    types: dict[str, Any] = {name: pl.Binary if name == "image" else pl.String for name in SHARD_COLUMNS}
+    types: dict[str, Any] = {name: pl.Binary if name in BYTES_COLUMNS else pl.String for name in SHARD_COLUMNS}
     parts_of: dict[str, list[ExpectedPart]] = {}
     for stage in stages:
         if stage.name in parts_of:

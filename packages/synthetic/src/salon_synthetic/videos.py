@@ -1,13 +1,13 @@
-"""Small test videos that Salon draws itself: one that is clean, and one for each of four kinds of artifact.
+"""Small test videos that Salon draws itself: clean, with one of four kinds of artifact, or of shots with cuts between.
 
 A sun stands over a meadow and a ball rolls across it. In ``flicker`` the light jumps from frame to frame, in ``pop`` the ball
 is gone for the middle third, in ``morph`` the ball grows corners and another colour, in ``freeze`` it stops and jumps.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.video_encoding import encode as encode
@@ -80,6 +80,47 @@ def write_clip(
     """
     count = max(1, round(seconds * rate))
     encode(path, clip_frames(kind, count, size=size, seed=seed), size=size, rate=rate, **options)
+    return path
+
+
+class Shot(NamedTuple):
+    """A part of a clip between two cuts.
+
+    Attributes:
+        seconds: how long.
+        seed: of its colours; the same seed is the same picture.
+        kind: ``moving`` is a pan by a tenth of the width per second, ``still`` its first picture, ``black`` nothing.
+    """
+
+    seconds: float
+    seed: int = 0
+    kind: Literal["moving", "still", "black"] = "moving"
+
+
+def shot_frames(shots: Sequence[Shot], rate: int, size: tuple[int, int]) -> "Iterator[Image]":
+    """Yield the frames of shots, one after the other: RGB, of the given size; ``seconds`` × ``rate`` of each, rounded."""
+    from PIL import Image
+
+    width, height = size
+    for shot in shots:
+        colours = Random(f"salon/shot/{shot.seed}").randbytes(20 * 8 * 3)  # noqa: S311  (no secret)
+        wide = Image.frombytes("RGB", (20, 8), colours).resize((width * 2, height), Image.Resampling.BICUBIC)
+        for number in range(round(shot.seconds * rate)):
+            left = min(width, round(width * number / rate / 10)) if shot.kind == "moving" else 0
+            yield Image.new("RGB", size) if shot.kind == "black" else wide.crop((left, 0, left + width, height))
+
+
+def write_shots(
+    path: Path, shots: Sequence[Shot], *, rate: int = 10, size: tuple[int, int] = (160, 120), **options: Any
+) -> Path:
+    """Draw shots and encode them as :func:`write_clip`; cuts, black and still stretches are where the shots say.
+
+    Example:
+        >>> import tempfile
+        >>> write_shots(Path(tempfile.mkdtemp()) / "cut.mp4", [Shot(1.0, seed=1), Shot(0.5, kind="black")]).name
+        'cut.mp4'
+    """
+    encode(path, shot_frames(shots, rate, size), size=size, rate=rate, **options)
     return path
 
 

@@ -1,5 +1,7 @@
 """Write pictures as a video: drawn clips, and the frames of a pipeline."""
 
+import math
+from array import array
 from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
@@ -10,6 +12,9 @@ from salon_taxonomy.errors import InputError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+_SOUND_CODECS: Final = {".webm": "libopus", ".avi": "pcm_s16le"}
+_SOUND_RATE: Final = 48_000
+_TONE_HZ: Final = 997
 _CODECS: Final = {".mp4": "libx264", ".mov": "libx264", ".mkv": "libx264", ".webm": "libvpx", ".avi": "mpeg4"}
 
 
@@ -23,6 +28,7 @@ def encode(
     rotation: int = 0,
     container_options: dict[str, str] | None = None,
     encoder_options: dict[str, str] | None = None,
+    tone: tuple[float, float] | None = None,
 ) -> None:
     """Write pictures as a video.
 
@@ -35,6 +41,7 @@ def encode(
         rotation: in degrees, a multiple of 90: by which players turn the picture.
         container_options: of FFmpeg's writer (``movflags``).
         encoder_options: of the codec (``crf``).
+        tone: seconds and level of a stereo tone of 997 Hz as sound; its peak in dBFS is its loudness in LUFS (ITU-R BS.1770).
 
     Raises:
         InputError: for an unknown ending, or without PyAV.
@@ -60,6 +67,8 @@ def encode(
         stream.width, stream.height = size
         stream.pix_fmt = "yuv420p"
         stream.codec_context.thread_count = 1
+        if tone is not None:
+            _write_tone(container, _SOUND_CODECS.get(path.suffix.lower(), "aac"), *tone)
         if stamps is not None:
             stream.codec_context.time_base = Fraction(1, 1000)
         if rotation:
@@ -71,3 +80,16 @@ def encode(
             frame.time_base = 1 / Fraction(rate) if stamps is None else Fraction(1, 1000)
             container.mux(stream.encode(frame))
         container.mux(stream.encode())
+
+
+def _write_tone(container: Any, codec: str, seconds: float, level: float) -> None:
+    import av
+
+    stream = container.add_stream(codec, rate=_SOUND_RATE, layout="stereo")
+    peak, turn = 10 ** (level / 20) * 32767, 2 * math.pi * _TONE_HZ / _SOUND_RATE
+    wave = [round(peak * math.sin(turn * number)) for number in range(round(seconds * _SOUND_RATE))]
+    frame = av.AudioFrame(format="s16", layout="stereo", samples=len(wave))
+    frame.planes[0].update(array("h", [value for value in wave for _ in range(2)]).tobytes())
+    frame.sample_rate, frame.pts, frame.time_base = _SOUND_RATE, 0, Fraction(1, _SOUND_RATE)
+    container.mux(stream.encode(frame))
+    container.mux(stream.encode())

@@ -19,17 +19,18 @@ from salon_bench.runs.judged_files import JudgedFile, folders_of
 from salon_bench.runs.view import RunView
 from salon_bench.viewer import pages
 from salon_bench.viewer.battles import BattleView
-from salon_bench.viewer.rendering import Query, no_picture, problem, shell
+from salon_bench.viewer.rendering import CLIP, Query, no_picture, problem, shell
 from salon_bench.viewer.row_pages import row_page, rows_page
 from salon_bench.viewer.small_copies import SIDES, SmallCopies
 from salon_bench.viewer.store_tables import StoreTables
 from salon_console.row_view import RowView
 from salon_console.templates import read_text
+from salon_judges.media.video_container import container_of, media_type_of
 from salon_taxonomy.errors import InputError, SalonError
 
 _POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
-    "form-action 'self'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 _HEADERS: Final = {
     "Content-Security-Policy": _POLICY,
@@ -144,20 +145,26 @@ class Viewer:
 
     async def _picture(self, request: web.Request) -> web.Response:
         identifier, size = request.query.get("id", ""), request.query.get("size", "")
-        if size not in SIDES:
+        if size not in (*SIDES, CLIP):
             raise web.HTTPNotFound
         copy = await asyncio.get_running_loop().run_in_executor(self._threads, self.small_picture, identifier, size)
+        if size == CLIP and not isinstance(copy, NoThumbnail):
+            return _part(copy, request)
         if isinstance(copy, NoThumbnail):
             return web.Response(text=no_picture(copy.why), content_type="image/svg+xml")
         return web.Response(body=copy, content_type="image/webp")
 
     def small_picture(self, identifier: str, size: str) -> bytes | NoThumbnail:
-        """Return the small copy of a picture, or why it cannot be made."""
+        """Return the small copy of a picture, or why it cannot be made; of the size ``clip`` the video of a row itself."""
         shown = self._shown
         try:
             if isinstance(shown, RowView):
                 content = shown.picture(identifier)
+                if size == CLIP:
+                    return content if content and container_of(content) else NoThumbnail("there is no such video")
                 return NoThumbnail("there is no such picture") if content is None else self._copies.copy_of_bytes(content, size)
+            if size == CLIP:
+                return NoThumbnail("a store's videos are shown as frames")
             rows = shown.rows("generations", pl.col("generation_id") == identifier)
             if not rows.height:
                 return NoThumbnail("the store has no such picture")
@@ -165,6 +172,21 @@ class Viewer:
             return self._copies.copy(JudgedFile(row["uri"], row["sha256"]), size, _folders(shown))
         except SalonError:
             return NoThumbnail("the picture cannot be read now")
+
+
+def _part(content: bytes, request: web.Request) -> web.Response:
+    """Return the bytes of a video that a player asked for: it seeks by ranges."""
+    try:
+        first, last, _ = request.http_range.indices(len(content))
+    except ValueError as error:
+        raise web.HTTPRequestRangeNotSatisfiable from error
+    if first >= last:
+        raise web.HTTPRequestRangeNotSatisfiable
+    headers = {"Accept-Ranges": "bytes"}
+    if "Range" in request.headers:
+        headers["Content-Range"] = f"bytes {first}-{last - 1}/{len(content)}"
+    status = 206 if "Range" in request.headers else 200
+    return web.Response(body=content[first:last], content_type=media_type_of(content), status=status, headers=headers)
 
 
 def _folders(tables: StoreTables) -> list[Path]:

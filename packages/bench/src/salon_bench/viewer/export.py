@@ -1,6 +1,6 @@
 """Write a part of ``salon view`` as static files: a page, the pages after it, and the pages of its cards.
 
-index.html  page-DIGEST.html  pictures/DIGEST.webp  static/page.css  static/viewer.css
+index.html  page-DIGEST.html  pictures/DIGEST.webp (videos: .mp4)  static/page.css  static/viewer.css
 """
 
 import html
@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 from salon_bench.report.thumbnails import NoThumbnail
 from salon_bench.viewer.rendering import Query, no_picture
 from salon_console.templates import read_text
+from salon_judges.media.video_container import VIDEO_ENDINGS, container_of, media_type_of
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
@@ -22,7 +23,7 @@ from salon_taxonomy.whole_files import write_whole
 MOST_PAGES: Final = 2_000
 """Pages of one export; a run of so many cases is chosen by a filter."""
 _POLICY: Final = "script-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'"
-_LINK: Final = re.compile(r'(?P<before>(?:class="open" |rel="\w+" )?)(?P<name>href|src)="(?P<address>[^"]*)"')
+_LINK: Final = re.compile(r'(?P<before>(?:class="open" |rel="\w+" )?)(?P<name>href|src|poster)="(?P<address>[^"]*)"')
 _FORM: Final = re.compile(r"<form .*?</form>", re.DOTALL)
 _SCRIPT: Final = re.compile(r"<script .*?</script>", re.DOTALL)
 _FOOTER: Final = re.compile(r"<footer>.*?</footer>", re.DOTALL)
@@ -111,10 +112,10 @@ def _static(
         address = html.unescape(link["address"])
         if address.startswith(("static/", "#")):
             return link[0]
-        if link["name"] == "src":
+        if link["name"] != "href":
             if address not in pictures:
                 pictures[address] = _written(picture, address, folder)
-            return f'src="{pictures[address]}"'
+            return f'{link["name"]}="{pictures[address]}"'
         return f'{link["before"]}href="{names[address]}"' if address in names else link["before"].rstrip()
 
     page = _FOOTER.sub("", _SCRIPT.sub("", _FORM.sub("", page))).replace('<html lang="en" data-live>', '<html lang="en">')
@@ -125,7 +126,8 @@ def _static(
 def _written(picture: Callable[[str, str], bytes | NoThumbnail], address: str, folder: Path) -> str:
     query = parse_qs(urlsplit(address).query)
     copy = picture(query["id"][0], query["size"][0])
-    content, ending = (no_picture(copy.why), "svg") if isinstance(copy, NoThumbnail) else (copy, "webp")
-    name = f"pictures/{digest('picture', address)[:20]}.{ending}"
+    content: bytes | str = no_picture(copy.why) if isinstance(copy, NoThumbnail) else copy
+    ending = ".svg" if isinstance(copy, NoThumbnail) else VIDEO_ENDINGS[media_type_of(copy)] if container_of(copy) else ".webp"
+    name = f"pictures/{digest('picture', address)[:20]}{ending}"
     write_whole(folder / name, content, parents=True)
     return name

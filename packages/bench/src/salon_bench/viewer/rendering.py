@@ -147,9 +147,14 @@ def last(query: Query, name: str) -> str:
     return (query.get(name) or [""])[-1]
 
 
+CLIP: Final = "clip"
+"""In the place of a picture's size: the video itself."""
+
+
 def picture(identifier: str | None, size: str, name: str = "", *, chosen: bool = False) -> dict[str, Any]:
     """Return a picture of a card; without an identifier, the place where it would be."""
-    return {"address": identifier and address("picture", id=[identifier], size=[size]), "name": name, "chosen": chosen}
+    of = identifier and address("picture", id=[identifier], size=[size])
+    return {"address": of, "name": name, "chosen": chosen, "clip": ""}
 
 
 def chip(name: str, value: float | str | None, title: str = "", *, green: str | None = None) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import polars as pl
 
 from salon_bench.viewer.cases import called, counts, refuse_long
 from salon_bench.viewer.rendering import (
+    CLIP,
     MOST_CHIPS,
     MOST_RAW,
     ON_A_PAGE,
@@ -26,6 +27,7 @@ from salon_bench.viewer.rendering import (
 )
 from salon_console import numbers
 from salon_console.row_view import RowTable, RowView
+from salon_judges.media.video_container import container_of
 from salon_taxonomy.errors import InputError
 
 _IS: Final = "is_"
@@ -87,7 +89,10 @@ def row_page(view: RowView, query: Query, page_name: str = ".") -> str:
     number = keys.index_of(key)
     around = [] if number is None else [keys[at] if 0 <= at < keys.len() else None for at in (number - 1, number + 1)]
     before, after = ("" if other is None else _row_address(other, same) for other in around or (None, None))
-    pictures = [picture(one["id"], "large", one["name"], chosen=one["chosen"]) | {"alt": ""} for one in row["pictures"] or ()]
+    pictures = [
+        picture(one["id"], "large", one["name"], chosen=one["chosen"]) | {"alt": "", "clip": _clip_address(view, one["id"])}
+        for one in row["pictures"] or ()
+    ]
     chips = [
         {**made, "address": _same_value(table, row, name, page_name)}
         for name, made in _chips(table, row, [*table.chips, *table.choices])
@@ -115,6 +120,12 @@ def row_page(view: RowView, query: Query, page_name: str = ".") -> str:
     )
     above = (view.title, address(page_name, **same))
     return shell(row["name"], body, crumbs=[("Runs", "."), above] if page_name != "." else [above])
+
+
+def _clip_address(view: RowView, identifier: str) -> str:
+    """Return the address of a video; empty for a picture."""
+    content = view.picture(identifier)
+    return address("picture", id=[identifier], size=[CLIP]) if content and container_of(content) else ""
 
 
 def filtered_rows(table: RowTable, query: Query) -> pl.DataFrame:

@@ -8,6 +8,7 @@
     alignment         whether the original caption fits the picture         section 2.5
     translation       another language, strings in quotation marks kept     section 2.5
     agreement         whether a picture shows its prompt, and what differs  R³-Bench
+    editing           whether an edit follows its instruction and keeps the rest
     suite             the questions of any installed suite
 
 The papers print no construction prompt and no threshold; these prompts are not theirs.
@@ -17,7 +18,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from salon_curate.asks.ask import PictureAsk
-from salon_curate.asks.pictures import agreement, alignment, characteristics, quality, typography
+from salon_curate.asks.pictures import agreement, alignment, characteristics, editing, quality, typography
 from salon_curate.asks.suites import suite
 from salon_curate.asks.texts import captions, reasoning, translation
 
@@ -26,6 +27,7 @@ ASKS: Final[Mapping[str, Callable[..., PictureAsk]]] = {
     "alignment": alignment,
     "captions": captions,
     "characteristics": characteristics,
+    "editing": editing,
     "quality": quality,
     "reasoning": reasoning,
     "suite": suite,
@@ -40,6 +42,7 @@ __all__ = [
     "alignment",
     "captions",
     "characteristics",
+    "editing",
     "quality",
     "reasoning",
     "suite",

@@ -1,15 +1,18 @@
-"""Asks that score a picture: characteristics, quality, typography, alignment with a caption, agreement with a prompt."""
+"""Asks that score a picture: characteristics, quality, typography, alignment with a caption, agreement with a prompt, edits."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Final, Literal
 
 import polars as pl
 from pydantic import Field
 
-from salon_curate.asks.ask import Answer, PictureAsk, ask_version, inquire, templates
-from salon_curate.judging import Examination
+from salon_curate.asks.ask import Answer, PictureAsk, ask_version, inquire, reads, templates
+from salon_curate.judging import JUDGED_PICTURES, Examination
 from salon_judges.asking.inquiry import Inquiry
+from salon_judges.media import prepare_bytes
 from salon_taxonomy.answers import R3Answer, parse_r3
+from salon_taxonomy.enums import MediaRole
 from salon_taxonomy.protocols import Decoding, Media, Question
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
@@ -37,6 +40,12 @@ class _Typography(Answer):
     legible: bool
     contrast: bool
     meaningful: bool
+
+
+class _Editing(Answer):
+    followed: bool
+    kept: bool
+    explanation: str
 
 
 def value_of(verdict: Verdict[Any], name: str) -> Any:
@@ -120,3 +129,27 @@ def agreement(prompt: str = "prompt") -> PictureAsk:
     version = ask_version("agreement", "agreement", {"prompt": prompt})
     writes = {"agrees": pl.Boolean, "explanation": pl.String, "edit_prompt": pl.String}
     return PictureAsk("agreement", version, (prompt,), writes, walk)
+
+
+def editing(instruction: str = "prompt") -> PictureAsk:
+    """Return the ask about an edit and its source: columns ``edit_followed``, ``edit_kept``, ``edit_explanation``.
+
+    ``instruction`` is the column of the text. The judge is shown the picture that was edited, then the result.
+    """
+    names = ("edit_followed", "edit_kept", "edit_explanation")
+
+    def walk(row: Mapping[str, Any], image: Media) -> Examination:
+        if row["edited"] is None or not row[instruction]:
+            return dict.fromkeys(names, Unscored(Reason.ABSTAINED, "the row is no edit, or has no instruction"))
+        source = prepare_bytes(row["edited"], JUDGED_PICTURES)
+        if isinstance(source, Unscored):
+            return dict.fromkeys(names, source)
+        text = templates().render("editing", instruction=row[instruction])
+        shown = (replace(source.media, role=MediaRole.SOURCE), replace(image, role=MediaRole.RESULT), text)
+        question = Question(shown, decoding=Decoding(temperature=0.0, max_tokens=2048))
+        verdict = yield Inquiry("editing", question, reads(_Editing))
+        return {f"edit_{name}": value_of(verdict, name) for name in ("followed", "kept", "explanation")}
+
+    version = ask_version("editing", "editing", {"instruction": instruction})
+    writes = {"edit_followed": pl.Boolean, "edit_kept": pl.Boolean, "edit_explanation": pl.String}
+    return PictureAsk("editing", version, ("edited", instruction), writes, walk)

@@ -49,11 +49,12 @@ def init(dataset: Path, preset: str | None, judge: str | None, form: str) -> Non
     type=click.Choice(["any", "r3", "magicdata", "artifact-bench"]),
     default="any",
     show_default=True,
-    help="Whose columns the table has. artifact-bench: the middle frame of each video.",
+    help="Whose columns the table has. artifact-bench: every video that its questions name.",
 )
 @click.option("--key", metavar="COLUMN", help="The column of the pictures' keys.")
 @click.option("--image", metavar="COLUMN", help="The column of the pictures' bytes or names.")
 @click.option("--prompt", metavar="COLUMN", help="The column of the prompts or captions.")
+@click.option("--edited", metavar="COLUMN", help="The column of the pictures that were edited, where the pictures are edits.")
 @click.option("--licence", default="unknown", show_default=True, help="Of the pictures; written on the data set card.")
 @click.option(
     "--shard-rows", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="Pictures in a shard at most."
@@ -67,25 +68,28 @@ def import_(
     key: str | None,
     image: str | None,
     prompt: str | None,
+    edited: str | None,
     licence: str,
     shard_rows: int,
     form: str,
 ) -> None:
-    """Add pictures: a folder, a table with names or bytes (CSV, JSON Lines, Parquet, Arrow), or a webdataset archive.
+    """Add pictures or videos: a folder, a table with names or bytes (CSV, JSON Lines, Parquet, Arrow), or a webdataset archive.
 
-    A picture that cannot be read becomes a row with a problem; a table or key that is wrong is refused, and nothing changes.
+    A file that cannot be read becomes a row with a problem; a table or key that is wrong is refused, and nothing changes.
 
     \b
     Example:
       salon curate import birds pictures/
+      salon curate import birds clips/
       salon curate import birds rows.jsonl --layout r3
+      salon curate import edits triples.csv --edited source --prompt instruction --image result
       salon curate import birds shard-0001.tar --licence CC-BY-4.0
     """
     from salon_curate.importing import Columns, import_pictures
 
     opened = open_dataset(dataset)
     imported = import_pictures(
-        opened, source, pictures=pictures, layout=layout, columns=Columns(key, image, prompt), licence=licence,
+        opened, source, pictures=pictures, layout=layout, columns=Columns(key, image, prompt, edited), licence=licence,
         shard_rows=shard_rows,
     )  # fmt: skip
     if form == "json":

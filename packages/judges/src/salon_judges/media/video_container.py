@@ -4,7 +4,7 @@ FFmpeg guesses formats, and some of them (playlists, concatenations) are lists o
 the guess decide nothing: only three containers are ever opened, each with its own reader and from memory.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 
 _FTYP_BOXES: Final = (b"ftyp", b"moov", b"mdat", b"free", b"wide", b"skip")
 _STILL_BRANDS: Final = (b"avif", b"mif1", b"heic", b"heix", b"msf1")
-_ENDINGS: Final = {
-    "video/mp4": "mp4",
-    "video/quicktime": "mov",
-    "video/webm": "webm",
-    "video/x-matroska": "mkv",
-    "video/x-msvideo": "avi",
+VIDEO_ENDINGS: Final[Mapping[str, str]] = {
+    "video/mp4": ".mp4",
+    "video/quicktime": ".mov",
+    "video/x-matroska": ".mkv",
+    "video/webm": ".webm",
+    "video/x-msvideo": ".avi",
 }
+"""Endings of the videos that are read, by their media type."""
 _LOST_SHARE: Final = 0.05
 _LOST_SECONDS: Final = 0.3
 
@@ -88,7 +89,7 @@ def ending_of(data: bytes) -> str | None:
     picture = format_of(data)
     if picture is not None:
         return picture.media_type.rpartition("/")[2]
-    return _ENDINGS[media_type_of(data)] if container_of(data) else None
+    return VIDEO_ENDINGS[media_type_of(data)][1:] if container_of(data) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,19 +145,28 @@ def outline(data: bytes, limits: VideoLimits) -> Outline | Unscored:
         return bad_media("the file is none of the video containers that are read: MP4, MOV, MKV, WebM, AVI")
     try:
         with opened(data) as container:
-            streams = [each for each in container.streams.video if each.codec_context is not None]
-            if not streams:
-                has_sound = bool(container.streams.audio)
-                return bad_media("the file has sound only, no picture" if has_sound else "there is no video in the file")
-            context = streams[0].codec_context
-            width, height = context.width, context.height
-            if width < 1 or height < 1:
-                return bad_media("the video does not say how large its picture is")
-            if width * height > limits.most_pixels:
-                return bad_media(f"the video has {width:,} × {height:,} pixels; at most {limits.most_pixels:,} are decoded")
-            return _packets(container, streams[0], limits)
+            return outline_of(container, limits)
     except video_failures() as error:
-        return bad_media(f"the file is cut off or damaged ({_words(error)})")
+        return bad_media(f"the file is cut off or damaged ({failure_words(error)})")
+
+
+def outline_of(container: "InputContainer", limits: VideoLimits) -> Outline | Unscored:
+    """Read through all packets of an open container, as :func:`outline`.
+
+    Raises:
+        Exception: one of :func:`video_failures`, for a damaged file.
+    """
+    streams = [each for each in container.streams.video if each.codec_context is not None]
+    if not streams:
+        has_sound = bool(container.streams.audio)
+        return bad_media("the file has sound only, no picture" if has_sound else "there is no video in the file")
+    context = streams[0].codec_context
+    width, height = context.width, context.height
+    if width < 1 or height < 1:
+        return bad_media("the video does not say how large its picture is")
+    if width * height > limits.most_pixels:
+        return bad_media(f"the video has {width:,} × {height:,} pixels; at most {limits.most_pixels:,} are decoded")
+    return _packets(container, streams[0], limits)
 
 
 def _packets(container: "InputContainer", stream: "VideoStream", limits: VideoLimits) -> Outline | Unscored:
@@ -230,5 +240,6 @@ def _timed(
     return Outline(*size, aspect, count, base, start, last, step_s, duration, tuple(notes))
 
 
-def _words(error: Exception) -> str:
+def failure_words(error: Exception) -> str:
+    """Return what an error of :func:`video_failures` says."""
     return str(getattr(error, "strerror", None) or error) or type(error).__name__

@@ -1,14 +1,15 @@
 """Sample the frames of a video at an exact rate, as a player would show them."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from salon_judges.media.preparing import PreparedPicture
-from salon_judges.media.video_container import Outline, opened, outline, require_av, video_failures
+from salon_judges.media.video_container import Outline, failure_words, opened, outline, require_av, video_failures
 from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoLimits, VideoPolicy, thinned, times_at
 from salon_taxonomy.media_files import bad_media, read_inside
 from salon_taxonomy.protocols import Film, Frame, Media
@@ -16,7 +17,8 @@ from salon_taxonomy.records import MediaKind
 from salon_taxonomy.verdict import Unscored
 
 if TYPE_CHECKING:
-    from av import VideoFrame
+    from av import AudioFrame, VideoFrame
+    from av.container import InputContainer
 
 _QUARTER: Final = 90
 _SLACK_S: Final = 1e-6
@@ -73,15 +75,20 @@ def prepare_video(
 
 
 def prepare_video_bytes(
-    data: bytes, policy: VideoPolicy, *, uri: str, limits: VideoLimits = DEFAULT_VIDEO_LIMITS, sha256: str | None = None
+    data: bytes,
+    policy: VideoPolicy,
+    *,
+    uri: str | None = None,
+    limits: VideoLimits = DEFAULT_VIDEO_LIMITS,
+    sha256: str | None = None,
 ) -> PreparedPicture | Unscored:
-    """Prepare a video whose bytes were read already; ``sha256`` is its hash where it is known."""
+    """Prepare a video whose bytes were read already, and are kept without ``uri``; ``sha256`` is their hash, if it is known."""
     sampled = sample_video(data, policy, limits=limits)
     if isinstance(sampled, Unscored):
         return sampled
     sha256 = sha256 or hashlib.sha256(data).hexdigest()
     rate, pixels = policy.frames_per_second, policy.most_pixels
-    media = Media(sha256, uri, None, MediaKind.VIDEO, rate, pixels, sampled.film)
+    media = Media(sha256, uri, data if uri is None else None, MediaKind.VIDEO, rate, pixels, sampled.film)
     size = (sampled.width, sampled.height)
     return PreparedPicture(media, *size, sha256, *size, sampled.film.notes)
 
@@ -109,7 +116,7 @@ def sample_video(data: bytes, policy: VideoPolicy, *, limits: VideoLimits = DEFA
     try:
         sampled = _taken(data, plan, chosen, policy)
     except video_failures() as error:
-        return bad_media(f"the video cannot be decoded ({getattr(error, 'strerror', None) or error or type(error).__name__})")
+        return bad_media(f"the video cannot be decoded ({failure_words(error)})")
     if isinstance(sampled, Unscored):
         return sampled
     frames, turned = sampled
@@ -142,33 +149,77 @@ def _taken(data: bytes, plan: Outline, times: list[float], policy: VideoPolicy) 
             frames.append(Frame(due, image))
             due = next(pending, None)
 
-    for frame, at_s in _decoded(data, plan):
-        if frame.is_corrupt:
-            return bad_media(f"the video is damaged at {at_s:.2f} s")
-        take(at_s)
-        current, last_s = (frame, at_s), max(last_s, at_s)
+    with opened(data) as container:
+        for frame, at_s in decoded(container, plan):
+            if frame.is_corrupt:
+                return bad_media(f"the video is damaged at {at_s:.2f} s")
+            take(at_s)
+            current, last_s = (frame, at_s), max(last_s, at_s)
     if current is None:
         return bad_media("no picture of the video can be decoded")
-    expected = plan.duration_s - 2 * max(plan.step_s, plan.duration_s / plan.coded_frames)
-    if plan.start is not None and plan.last is not None:
-        expected = float((plan.last - plan.start) * plan.time_base)
-    if last_s < expected - max(0.5, 2 / policy.frames_per_second):
-        return bad_media(f"only the first {last_s:.1f} of {plan.duration_s:.1f} s can be decoded")
+    if lost := missing_end(plan, last_s, policy.frames_per_second):
+        return bad_media(lost)
     take(float("inf"))
     return frames, turned
 
 
-def _decoded(data: bytes, plan: Outline) -> "Iterator[tuple[VideoFrame, float]]":
-    """Yield every picture in the order in which it is shown, with its time after the first, in seconds."""
-    with opened(data) as container:
-        stream = container.streams.video[0]
-        stream.thread_type = "AUTO"
-        stream.codec_context.thread_count = _THREADS
-        for number, frame in enumerate(container.decode(stream)):
-            if frame.pts is None or plan.start is None or frame.time_base is None:
-                yield frame, number * plan.step_s
-            else:
-                yield frame, float(frame.pts * frame.time_base - plan.start * plan.time_base)
+def missing_end(plan: Outline, last_s: float, frames_per_second: float = 5.0) -> str | None:
+    """Return what is missing when the last picture that can be decoded is at ``last_s`` seconds; None when nothing is.
+
+    Half a second, or two steps of the sampling, may be missing.
+    """
+    expected = plan.duration_s - 2 * max(plan.step_s, plan.duration_s / plan.coded_frames)
+    if plan.start is not None and plan.last is not None:
+        expected = float((plan.last - plan.start) * plan.time_base)
+    if last_s >= expected - max(0.5, 2 / frames_per_second):
+        return None
+    return f"only the first {last_s:.1f} of {plan.duration_s:.1f} s can be decoded"
+
+
+def decoded(
+    container: "InputContainer", plan: Outline, hear: "Callable[[AudioFrame], None] | None" = None
+) -> "Iterator[tuple[VideoFrame, float]]":
+    """Yield every picture in the order in which it is shown, with its time after the first, in seconds.
+
+    Args:
+        container: before its first packet.
+        plan: its outline.
+        hear: is given the pieces of the first track of sound, in their order; None: the sound is not decoded.
+
+    Raises:
+        Exception: one of :func:`~salon_judges.media.video_container.video_failures`, for a damaged file.
+    """
+    from av import AudioFrame
+
+    stream = container.streams.video[0]
+    stream.thread_type = "AUTO"
+    stream.codec_context.thread_count = _THREADS
+    tracks = [each for each in container.streams.audio if each.codec_context is not None][:1] if hear else []
+    start_s = float((plan.start or 0) * plan.time_base)
+    number = -1
+    frame: Any
+    for frame in container.decode(stream, *tracks):
+        if hear and isinstance(frame, AudioFrame):
+            hear(frame)
+            continue
+        number += 1
+        known = frame.pts is not None and plan.start is not None and frame.time_base is not None
+        yield frame, frame.time - start_s if known else number * plan.step_s
+
+
+@contextmanager
+def rewound(data: bytes, container: "InputContainer", plan: Outline) -> "Iterator[InputContainer]":
+    """Yield a container before its first packet: this one, or one that is opened again where it cannot go back.
+
+    To open a file costs the decoding of a few frames.
+    """
+    try:
+        container.seek(plan.start or 0, stream=container.streams.video[0])
+    except video_failures():
+        with opened(data) as again:
+            yield again
+    else:
+        yield container
 
 
 class _Encoder:
