@@ -214,7 +214,7 @@ def test_every_control_is_reached_by_keyboard_and_has_a_name(browser: Browser, s
             seen = "e => e === document.body || getComputedStyle(e).outlineStyle !== 'none'"
             assert page.evaluate(f"({seen})(document.activeElement)")
         names = page.locator("button:visible").evaluate_all("all => all.map(one => one.ariaLabel || one.textContent.trim())")
-        assert all(names) and len(names) == 9
+        assert all(names) and len(names) == 10
         assert {"prompt", "undo", "zoom-in", "zoom-out", "zoom-reset", "Board", "How to decide", "leave"} <= reached
         small = page.locator("button:visible").evaluate_all(
             "all => all.filter(one => one.getBoundingClientRect().height < 44).length"

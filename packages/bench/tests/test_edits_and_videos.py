@@ -168,7 +168,6 @@ def test_a_source_that_is_a_bomb_or_gone_or_text_fails_alone_with_its_reason(fol
     ("words", "problem"),
     [
         (("--command", "{program}"), "'source'"),
-        (("--generator", "draw:", "--video"), "--video"),
         (("--generator", "vllm:m@127.0.0.1:1", "--source", "nowhere"), "nowhere"),
     ],
 )

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from salon_bench.suites.contract.suite import RunContext
 from salon_judges.asking.inquiry import drive
 from salon_judges.clients.scorer import ScoreAnswer
 from salon_ranking.agreement import kendall, pearson
+from salon_taxonomy.protocols import Film, Frame, Media, Question
+from salon_taxonomy.records import MediaKind
 from salon_taxonomy.verdict import Scored
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "suites"
@@ -56,7 +59,7 @@ def numbers(suite: Any, scores: pl.DataFrame) -> dict[tuple[str, str | None], fl
 
 def test_an_example_suite_has_at_most_forty_lines() -> None:
     lengths = {file.name: len(file.read_text().splitlines()) for file in EXAMPLES.glob("*.toml")}
-    assert len(lengths) == 15
+    assert len(lengths) == 16
     assert max(lengths.values()) <= 40, lengths
 
 
@@ -391,3 +394,75 @@ def test_tiif_benchs_released_answers_give_its_released_board(judge: str, model:
     ]  # the script leaves out pictures that are not there
     found = numbers(suite, scores.filter(pl.col("prompt_id").is_in(there)))
     assert tuple(round(found["right", length], 4) for length in ("short", "long")) == RELEASED_TIIF[judge, model]
+
+
+# ------------------------------------------------------------------------------------------------------- VBench-2.0
+
+DIMENSIONS = {
+    "Dynamic_Attribute": (3, 1),
+    "Motion_Rationality": (4,),
+    "Dynamic_Spatial_Relationship": (2,),
+    "Mechanics": (2, 1),
+    "Material": (2, 1),
+    "Thermotics": (2, 1, 3),
+}
+"""How many questions the prompts of a dimension have, in turn."""
+PILLARS = {"Dynamic": "controllability", "Motion": "commonsense"}
+
+
+def vbench(folder: Path) -> None:
+    for name, counts in {**DIMENSIONS, "Composition": (2,)}.items():
+        rows = [
+            {
+                "prompt_en": f"{name}, {row}",
+                "dimension": name,
+                "auxiliary_info": [f"Is it {at}? (yes or no)" for at in range(counts[row % len(counts)])],
+            }
+            for row in range(14)
+        ]
+        (folder / f"{name}.json").write_text(json.dumps(rows))
+
+
+def test_vbench2_counts_what_is_all_yes_and_leaves_out_videos_without_their_scene(tmp_path: Path) -> None:
+    vbench(tmp_path)
+    suite = suite_named(str(EXAMPLES / "vbench2.toml"))
+    scores = judged(suite, tmp_path, lambda name, step, sample: share_of(name, step) < 0.7)
+    found = numbers(suite, scores)
+    means: dict[str, list[float]] = {}
+    for name, counts in DIMENSIONS.items():
+        videos = []
+        for row in range(14):
+            steps = ["before", "after"] if name == "Dynamic_Spatial_Relationship" else ["scene", "then", "third", "fourth"]
+            asked = counts[row % len(counts)]
+            yes = [share_of(f"{name}-{row + 1:02d}", step) < 0.7 for step in steps[:asked]]
+            if not name.startswith(("Dynamic", "Motion")) and asked > 1:  # the first is the scene, a third is not asked
+                videos += [yes[1]] if yes[0] else []
+            else:
+                videos.append(all(yes))
+        pillar = PILLARS.get(name.partition("_")[0], "physics")
+        assert found["overall", f"{pillar}/{name}"] == pytest.approx(sum(videos) / len(videos)), name
+        means.setdefault(pillar, []).append(sum(videos) / len(videos))
+    pillars = [sum(each) / len(each) for each in means.values()]
+    assert found["overall", None] == pytest.approx(sum(pillars) / len(pillars))
+    assert suite.prompts(tmp_path)[0].prompt.prompt_id == "Dynamic_Attribute-01"
+
+
+def test_a_question_about_a_part_of_a_video_shows_the_frames_of_that_part(tmp_path: Path) -> None:
+    vbench(tmp_path)
+    suite = suite_named(str(EXAMPLES / "vbench2.toml"))
+    item = next(each for each in suite.prompts(tmp_path) if each.prompt.prompt_id.startswith("Dynamic_Spatial"))
+    frames = tuple(Frame(at / 4, Media.from_bytes(b"%d" % at)) for at in range(8))
+    video = replace(Media.from_bytes(b"mp4", MediaKind.VIDEO), film=Film(frames, 2.0, 8))
+    case = Case("c", suite.name, "m", item.prompt, media=(video,), facts=item.facts, generation_ids=("c",))
+    object.__setattr__(case, "context", RunContext("run", "judge", "1"))
+    shown: dict[str, Any] = {}
+
+    def verdict(inquiry: Inquiry[Any]) -> Scored[Any]:
+        shown[inquiry.step] = inquiry.question.media[0]
+        return Scored(True)
+
+    drive(suite.examine(case), verdict)
+    assert [frame.at_s for frame in shown["before"].film.frames] == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert [frame.at_s for frame in shown["after"].film.frames] == [1.75]
+    digests = {part: Question((replace(video, part=part), "Is it?")).request_sha256() for part in (None, (0.0, 0.5), (1.0, 1.0))}
+    assert len({*digests.values()}) == 3, "a stored reply about one part does not answer for another"

@@ -33,8 +33,8 @@ from salon_judges.clients.videos import as_frames
 from salon_synthetic import PixelJudge
 from salon_synthetic.videos import CLIP_KINDS, Shot, encode, shot_frames, write_clip, write_shots
 from salon_taxonomy.picture_formats import open_picture
-from salon_taxonomy.protocols import Reply
-from salon_taxonomy.records import MediaKind
+from salon_taxonomy.protocols import Question, Reply
+from salon_taxonomy.records import CallStatus, MediaKind
 
 THREE = (Shot(1.0, 1), Shot(1.0, 2, "still"), Shot(0.5, kind="black"))
 
@@ -271,6 +271,13 @@ def test_a_reply_about_a_clip_that_cannot_be_read_is_a_reason(tmp_path, text):
     assert value is None and problem
 
 
+class PicturesAlone(PixelJudge):
+    async def ask(self, question: Question) -> Reply:
+        if any(media.kind == MediaKind.VIDEO for media in question.media):
+            return Reply("", CallStatus.REJECTED, self.version, error="this judge sees pictures alone")
+        return await super().ask(question)
+
+
 def test_a_judge_that_sees_pictures_alone_leaves_its_shard_unfinished_and_says_why(tmp_path):
     clips = tmp_path / "in"
     clips.mkdir()
@@ -278,7 +285,7 @@ def test_a_judge_that_sees_pictures_alone_leaves_its_shard_unfinished_and_says_w
     (clips / "rows.jsonl").write_text(json.dumps({"key": "a", "video": "a.mp4", "prompt": "two red circles"}) + "\n")
     dataset = DataSet.create(tmp_path / "d")
     import_pictures(dataset, clips / "rows.jsonl")
-    stage = judge_stage(asks.agreement(), PixelJudge())
+    stage = judge_stage(asks.agreement(), PicturesAlone())
     [reason] = run(dataset, [stage]).set_aside
     assert "this judge sees pictures alone" in reason
 

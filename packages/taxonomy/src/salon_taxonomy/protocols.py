@@ -11,7 +11,7 @@ lost answer never ends a run. A scorer may be any function; ``salon_taxonomy.sco
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Protocol, Self, runtime_checkable
@@ -38,6 +38,7 @@ class Media:
         film: for a video, the frames that were taken from it with these two wishes and the judge's own limits; None: they were
             not taken yet. They follow from the file, so they are no part of what makes two media the same.
         role: why it is shown; None: unknown. The words of a question say it to the judge, so it is no part of the request.
+        part: for a video, where what is shown begins and ends, from 0 to 1 of its length; None: the whole.
 
     Raises:
         InputError: when neither ``uri`` nor ``data`` is given, the hash is invalid, or a wish for frames is not above 0.
@@ -51,6 +52,7 @@ class Media:
     most_pixels: int | None = None
     film: "Film | None" = field(default=None, repr=False, compare=False)
     role: MediaRole | None = field(default=None, compare=False)
+    part: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if self.uri is None and self.data is None:
@@ -109,6 +111,21 @@ class Film:
     duration_s: float
     at_rate: int
     notes: tuple[str, ...] = ()
+
+    def within(self, part: tuple[float, float] | None) -> "Film":
+        """Return the frames of a part of the video; where none lies in it, the one that is shown where it begins.
+
+        Example:
+            >>> film = Film(tuple(Frame(second / 2, Media.from_bytes(b"jpeg")) for second in range(4)), 2.0, 4)
+            >>> [[frame.at_s for frame in film.within(part).frames] for part in ((0, 0.5), (0, 0), (1, 1), (0.6, 0.7))]
+            [[0.0, 0.5, 1.0], [0.0], [1.5], [1.0]]
+        """
+        if part is None:
+            return self
+        begin, end = (share * self.duration_s for share in part)
+        within = tuple(frame for frame in self.frames if begin <= frame.at_s <= end)
+        shown = within or tuple(frame for frame in self.frames if frame.at_s <= begin)[-1:] or self.frames[:1]
+        return replace(self, frames=shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,5 +440,7 @@ class Scorer(Protocol):
 
 
 def _content(media: Media) -> dict[str, Digestible]:
-    wishes = {} if media.most_pixels is None else {"most_pixels": media.most_pixels}
+    wishes: dict[str, Digestible] = {} if media.most_pixels is None else {"most_pixels": media.most_pixels}
+    if media.part is not None:
+        wishes["part"] = list(media.part)
     return {"sha256": media.sha256, "kind": str(media.kind), "frames_per_second": media.frames_per_second, **wishes}

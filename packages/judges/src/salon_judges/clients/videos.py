@@ -28,7 +28,7 @@ async def video_parts(media: Media, settings: VideoInput, pictures: PictureParts
         InputError: for a video on the network, a file that is gone or changed, or one that cannot be decoded; the runner of
             suites finds the last before it asks.
     """
-    if settings.send == "video_url":
+    if settings.send == "video_url" and media.part is None:
         return [await asyncio.to_thread(_whole, media)]
     parts = await asyncio.to_thread(as_frames, media, settings)
     return [_text(part) if isinstance(part, str) else await pictures.part(part) for part in parts]
@@ -47,8 +47,10 @@ def as_frames(media: Media, settings: VideoInput) -> list[str | Media]:
     film = media.film
     if film is None or _too_large(media, settings):
         film = _sampled(media, settings)
+    film = film.within(media.part)
     frames = thinned(film.frames, settings.most_frames)
-    parts: list[str | Media] = [f"A video of {film.duration_s:.1f} seconds, as {len(frames)} frames in their order:"]
+    what = "A video" if media.part is None else "Part of a video"
+    parts: list[str | Media] = [f"{what} of {film.duration_s:.1f} seconds, as {len(frames)} frames in their order:"]
     for frame in frames:
         parts += [f"[{frame.at_s:.1f} s]", frame.image] if settings.time_stamps else [frame.image]
     return parts

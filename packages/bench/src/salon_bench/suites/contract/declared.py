@@ -57,7 +57,7 @@ OVERALL: Final = "overall"
 """The dimension of the number over all questions."""
 _RULES_VERSION: Final = 2  # raised by hand when instructions, parsers or rows change their meaning
 _QUESTION: Final = "question"
-_LATER_KEYS: Final = ("soft", "prompt", "units", "shows", "when")
+_LATER_KEYS: Final = ("soft", "prompt", "units", "shows", "when", "part")
 """Keys of a question without which a file keeps the version that it had before they existed."""
 _LATER_TABLE_KEYS: Final = ("soft", "shows", "frames_per_second", "over")
 """The same of the keys before the questions."""
@@ -81,6 +81,14 @@ def _roles_of(names: list[str]) -> list[str]:
     return names
 
 
+def _part_of(ends: list[float]) -> list[float]:
+    """Check the beginning and the end of what is shown of a video."""
+    if len(ends) != 2 or not 0 <= ends[0] <= ends[1] <= 1:
+        raise ValueError("must be two numbers from 0 to 1, the smaller first: the beginning and the end, by the video's length")
+    return ends
+
+
+Part: TypeAlias = Annotated[list[float], AfterValidator(_part_of)]
 Shows: TypeAlias = Annotated[list[str], AfterValidator(_roles_of)]
 """Roles in the order in which they are shown; those with a question mark where the prompt has them."""
 
@@ -106,6 +114,8 @@ class QuestionTable(BaseModel):
             of; means over pictures are over all their units.
         shows: as of the file; None: as the file says.
         when: a formula over the columns of the prompts; where it is false, the question is not asked. None: always.
+        part: which part of videos is shown, from 0 to 1 of their length: ``[0, 0]`` is the first frame, ``[1, 1]`` the last.
+            None: the whole.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -122,6 +132,7 @@ class QuestionTable(BaseModel):
     units: str | None = Field(default=None, min_length=1)
     shows: Shows | None = None
     when: str | None = Field(default=None, min_length=1)
+    part: Part | None = None
 
 
 class NumberTable(BaseModel):
@@ -487,7 +498,7 @@ def _asked(
         shown = None if table.prompt is None else _lines(facts[table.prompt])
         own = form if table.units is None else AnyScore(cast("float", facts[table.units]))
         shows, whole = with_roles(table.ask, roles or _RESULT, words)
-        return [PictureQuestion(table.id, whole, own, tuple(table.needs), shown, tuple(shows))]
+        return [PictureQuestion(table.id, whole, own, tuple(table.needs), shown, tuple(shows), part=_ends(table))]
     items = facts[table.each]
     asked = []
     for number, item in enumerate(items if isinstance(items, list) else [items], start=1):
@@ -504,8 +515,13 @@ def _asked(
         own = form if table.answer != "expected" else _expecting(form, fields.get("answer"))
         shows, whole = with_roles(table.ask, roles or _RESULT, {**words, _EACH: text})
         groups = _item_groups(fields.get("group"), table.each)
-        asked.append(PictureQuestion(f"{table.id}.{number}", whole, own, parents, shows=tuple(shows), groups=groups))
+        step = f"{table.id}.{number}"
+        asked.append(PictureQuestion(step, whole, own, parents, shows=tuple(shows), groups=groups, part=_ends(table)))
     return asked
+
+
+def _ends(table: QuestionTable) -> tuple[float, float] | None:
+    return None if table.part is None else (table.part[0], table.part[1])
 
 
 def _item_groups(given: object, column: str) -> tuple[str, ...]:
@@ -703,6 +719,10 @@ def _check_together(
     """Note the faults of keys that depend on the questions."""
     if table.overall is not None and any(number.id == OVERALL for number in numbers):
         places.add(Fault.BAD_VALUE, "is a [[number]] already; leave one of both out:", key=OVERALL, value=table.overall)
+    for index, (question, _) in enumerate(questions):
+        if question.part is not None and table.frames_per_second is None:
+            problem = "is of videos; the file needs the key frames_per_second beside:"
+            places.add(Fault.BAD_VALUE, problem, table=_QUESTION, index=index, key="part", value=question.part)
     if table.over == "groups" and table.group is None:
         places.add(Fault.BAD_VALUE, "needs the key group beside:", key="over", value=table.over)
     spans = {each.id + name: span for each, form in questions for name, span in form.spans.items()}

@@ -8,7 +8,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -26,9 +26,9 @@ from salon_taxonomy.answers import (
     parse_yes_or_no,
 )
 from salon_taxonomy.answers.strict_json import Json, JsonError
-from salon_taxonomy.enums import MediaRole
+from salon_taxonomy.enums import MediaKind, MediaRole
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Decoding, Question, Token
+from salon_taxonomy.protocols import Decoding, Media, Question, Token
 from salon_taxonomy.verdict import Scored, Unscored, Verdict
 
 if TYPE_CHECKING:
@@ -444,6 +444,7 @@ class PictureQuestion:
         prompt: what scorers are given as the picture's prompt; None: the prompt of the case.
         shows: what stands in front of the text: roles, each with all of its media, and texts between them.
         groups: in which its values count as well.
+        part: of a video, from 0 to 1 of its length, that is shown; None: the whole.
     """
 
     step: str
@@ -453,15 +454,21 @@ class PictureQuestion:
     prompt: str | None = None
     shows: tuple[str | MediaRole, ...] = (MediaRole.RESULT,)
     groups: tuple[str, ...] = ()
+    part: tuple[float, float] | None = None
 
     def inquiry(self, case: Case) -> Inquiry[Any]:
         """Return what the judge is asked about a case."""
         schema = None if self.form.schema is None else dict(self.form.schema)
         shown = [case.in_role(each) if isinstance(each, MediaRole) else (each,) for each in self.shows]
-        parts = (*(part for parts in shown for part in parts), f"{self.text}\n{self.form.instruction}")
+        parts = (*(self._cut(part) for parts in shown for part in parts), f"{self.text}\n{self.form.instruction}")
         prompt = (self.prompt or case.prompt.text) if self.form.for_scorers else None
         question = Question(parts, response_schema=schema, decoding=self.form.decoding, prompt=prompt)
         return Inquiry(self.step, question, self.form.parse, self.form.weigh)
+
+    def _cut(self, shown: "str | Media") -> "str | Media":
+        if self.part is None or isinstance(shown, str) or shown.kind != MediaKind.VIDEO:
+            return shown
+        return replace(shown, part=self.part, film=None if shown.film is None else shown.film.within(self.part))
 
 
 def ask_all(case: Case, questions: Sequence[PictureQuestion]) -> Generator[Inquiry[Any], Verdict[Any], dict[str, Verdict[Any]]]:
