@@ -464,5 +464,7 @@ def test_a_question_about_a_part_of_a_video_shows_the_frames_of_that_part(tmp_pa
     drive(suite.examine(case), verdict)
     assert [frame.at_s for frame in shown["before"].film.frames] == [0.0, 0.25, 0.5, 0.75, 1.0]
     assert [frame.at_s for frame in shown["after"].film.frames] == [1.75]
-    digests = {part: Question((replace(video, part=part), "Is it?")).request_sha256() for part in (None, (0.0, 0.5), (1.0, 1.0))}
+    digests = {
+        part: Question((replace(video, part=part), "Is it?")).request_sha256() for part in (None, (0.0, 0.5), (1.0, 1.0))
+    }
     assert len({*digests.values()}) == 3, "a stored reply about one part does not answer for another"

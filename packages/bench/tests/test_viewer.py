@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from salon_bench.cli.view import rows_of
+from salon_bench.report.thumbnails import NoThumbnail
 from salon_bench.viewer.app import Viewer
 from salon_bench.viewer.battles import BattleView
 from salon_bench.viewer.cases import CaseFilter, choices, disagreements, filtered, run_cases
@@ -35,6 +36,7 @@ from salon_bench.viewer.store_tables import StoreTables
 from salon_console import main
 from salon_store import ResultStore
 from salon_store.recording import open_journal
+from salon_synthetic.videos import write_clip
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Battle, Score
 from salon_taxonomy.visible_text import visible
@@ -124,6 +126,24 @@ def pages_of(store: Path, tmp_path: Path, *paths: str) -> list[str]:
 
 
 CASE_ADDRESS = "case?run_id=one&subject_model=brush&prompt_id=p0&generation_id=brush/p0"
+
+
+def test_the_page_of_a_case_plays_the_video_that_was_judged_and_none_that_was_exchanged(store: Path, tmp_path: Path) -> None:
+    path = write_clip(tmp_path / "pictures" / "new.mp4", "pop")
+    clip = path.read_bytes()
+    row = {"generation_id": "brush/new", "prompt_id": "p0", "model": "brush", "sample": 1, "kind": "video", "uri": str(path),
+           "sha256": hashlib.sha256(clip).hexdigest()}  # fmt: skip
+    opened = ResultStore.open(store)
+    opened.append("generations", pl.DataFrame([row]), run_id="one")
+    opened.append("scores", pl.DataFrame([score("p0", "brush", "subject", 1.0) | {"generation_id": "brush/new"}]), run_id="one")
+    [page] = pages_of(store, tmp_path, "case?run_id=one&subject_model=brush&prompt_id=p0&generation_id=brush/new")
+    assert page.count("<video controls") == 1 and 'src="picture?id=brush%2Fnew&amp;size=clip"' in page
+    viewer = Viewer(StoreTables(store), SmallCopies(tmp_path / "copies"), token="t")
+    assert viewer.small_picture("brush/new", "clip") == clip
+    assert "<video" not in pages_of(store, tmp_path, CASE_ADDRESS)[0]
+    assert isinstance(viewer.small_picture("brush/p0", "clip"), NoThumbnail), "a picture is no video"
+    path.write_bytes(clip + b"\0")
+    assert isinstance(viewer.small_picture("brush/new", "clip"), NoThumbnail), "only the bytes that were judged"
 
 
 def test_every_page_shows_hostile_names_texts_and_replies_as_text(store: Path, tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ class Viewer:
         return web.Response(body=copy, content_type="image/webp")
 
     def small_picture(self, identifier: str, size: str) -> bytes | NoThumbnail:
-        """Return the small copy of a picture, or why it cannot be made; of the size ``clip`` the video of a row itself."""
+        """Return the small copy of a picture, or why it cannot be made; of the size ``clip`` the video itself."""
         shown = self._shown
         try:
             if isinstance(shown, RowView):
@@ -163,13 +163,15 @@ class Viewer:
                 if size == CLIP:
                     return content if content and container_of(content) else NoThumbnail("there is no such video")
                 return NoThumbnail("there is no such picture") if content is None else self._copies.copy_of_bytes(content, size)
-            if size == CLIP:
-                return NoThumbnail("a store's videos are shown as frames")
             rows = shown.rows("generations", pl.col("generation_id") == identifier)
             if not rows.height:
                 return NoThumbnail("the store has no such picture")
             row = rows.row(0, named=True)
-            return self._copies.copy(JudgedFile(row["uri"], row["sha256"]), size, _folders(shown))
+            source = JudgedFile(row["uri"], row["sha256"])
+            if size == CLIP:
+                video = source.read(_folders(shown))
+                return video if isinstance(video, bytes) and container_of(video) else NoThumbnail("there is no such video")
+            return self._copies.copy(source, size, _folders(shown))
         except SalonError:
             return NoThumbnail("the picture cannot be read now")
 

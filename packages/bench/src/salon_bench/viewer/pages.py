@@ -36,6 +36,7 @@ from salon_bench.viewer.store_tables import StoreTables
 from salon_console import numbers
 from salon_console.forest_plot import ForestPlot, PlotRow
 from salon_console.templates import page_template
+from salon_taxonomy.enums import MediaKind
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
 
@@ -298,15 +299,21 @@ def _pictures(tables: StoreTables, case: Mapping[str, Any], calls: pl.DataFrame)
     """Return what the questions of a case showed beside the picture that was judged, each with its role, and that picture."""
     if case["sample"] is None:
         return []
-    judged = picture(case["generation_id"], "large") | {"alt": "The picture that was judged"}
+    own = tables.rows("generations", pl.col("generation_id") == case["generation_id"])
+    is_video = MediaKind.VIDEO in own["kind"]
+    judged = picture(case["generation_id"], "large", video=is_video) | {"alt": "The picture that was judged"}
     shown = calls.sort("call_id")["shown"].drop_nulls()
     given = [*dict.fromkeys(one for text in shown for one in given_files(text))][:_MOST_GIVEN]
     if not given:
         return [judged]
     of_prompt = (pl.col("prompt_id") == case["prompt_id"]) & pl.col("sha256").is_in([sha256 for _, sha256 in given])
-    known = dict(tables.rows("generations", of_prompt).sort("generation_id").select("sha256", "generation_id").rows())
-    named = [(role.replace("_", " "), known.get(sha256)) for role, sha256 in given]
-    return [*(picture(file, "large", name) | {"alt": f"The {name}"} for name, file in named), judged | {"name": "result"}]
+    known = {row["sha256"]: row for row in tables.rows("generations", of_prompt).sort("generation_id").iter_rows(named=True)}
+    beside = []
+    for role, sha256 in given:
+        row, name = known.get(sha256, {}), role.replace("_", " ")
+        shown_file = picture(row.get("generation_id"), "large", name, video=row.get("kind") == MediaKind.VIDEO)
+        beside.append(shown_file | {"alt": f"The {name}"})
+    return [*beside, judged | {"name": "result"}]
 
 
 def _neighbours(tables: StoreTables, query: Query, case: Mapping[str, Any]) -> tuple[str, str]:

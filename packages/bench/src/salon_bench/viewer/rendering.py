@@ -151,10 +151,11 @@ CLIP: Final = "clip"
 """In the place of a picture's size: the video itself."""
 
 
-def picture(identifier: str | None, size: str, name: str = "", *, chosen: bool = False) -> dict[str, Any]:
-    """Return a picture of a card; without an identifier, the place where it would be."""
+def picture(identifier: str | None, size: str, name: str = "", *, chosen: bool = False, video: bool = False) -> dict[str, Any]:
+    """Return a picture of a card, or a video that is played; without an identifier, the place where it would be."""
     of = identifier and address("picture", id=[identifier], size=[size])
-    return {"address": of, "name": name, "chosen": chosen, "clip": ""}
+    clip = address("picture", id=[identifier], size=[CLIP]) if identifier and video else ""
+    return {"address": of, "name": name, "chosen": chosen, "clip": clip}
 
 
 def chip(name: str, value: float | str | None, title: str = "", *, green: str | None = None) -> dict[str, Any]:

@@ -7,7 +7,6 @@ import polars as pl
 
 from salon_bench.viewer.cases import called, counts, refuse_long
 from salon_bench.viewer.rendering import (
-    CLIP,
     MOST_CHIPS,
     MOST_RAW,
     ON_A_PAGE,
@@ -90,7 +89,7 @@ def row_page(view: RowView, query: Query, page_name: str = ".") -> str:
     around = [] if number is None else [keys[at] if 0 <= at < keys.len() else None for at in (number - 1, number + 1)]
     before, after = ("" if other is None else _row_address(other, same) for other in around or (None, None))
     pictures = [
-        picture(one["id"], "large", one["name"], chosen=one["chosen"]) | {"alt": "", "clip": _clip_address(view, one["id"])}
+        picture(one["id"], "large", one["name"], chosen=one["chosen"], video=_is_video(view, one["id"])) | {"alt": ""}
         for one in row["pictures"] or ()
     ]
     chips = [
@@ -122,10 +121,9 @@ def row_page(view: RowView, query: Query, page_name: str = ".") -> str:
     return shell(row["name"], body, crumbs=[("Runs", "."), above] if page_name != "." else [above])
 
 
-def _clip_address(view: RowView, identifier: str) -> str:
-    """Return the address of a video; empty for a picture."""
+def _is_video(view: RowView, identifier: str) -> bool:
     content = view.picture(identifier)
-    return address("picture", id=[identifier], size=[CLIP]) if content and container_of(content) else ""
+    return content is not None and container_of(content) is not None
 
 
 def filtered_rows(table: RowTable, query: Query) -> pl.DataFrame:
