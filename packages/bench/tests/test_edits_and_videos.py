@@ -226,6 +226,32 @@ def test_a_draw_edit_changes_the_scene_and_a_scripted_judge_and_the_viewer_see_s
     assert "Make the blue star red." in case_page(StoreTables(folder / "results"), query)
 
 
+def test_a_scorer_is_given_the_source_beside_the_edit_and_videos_as_frames_by_a_suite_file(folder: Path) -> None:
+    Path("star.png").write_bytes(png(Scene(items=[Item(shape="star", colour="blue", x=40, y=40)])))
+    prompts({"prompt_id": "one", "prompt": "Make the blue star red.", "source": "star.png"})
+    assert generate("--generator", "draw:").exit_code == 0
+    Path("mine.py").write_text(
+        "def changed(images, prompts, sources):\n"
+        "    return [float(image.tobytes() != source.tobytes()) for image, [source] in zip(images, sources)]\n"
+        "def alone(images, prompts):\n    return [1.0] * len(images)\n"
+        "def length(frames, prompts):\n    return [len(each) for each in frames]\n"
+        "changed.version = alone.version = length.version = '1'\n"
+    )
+    ask = '[[question]]\nid = "mine"\nask = "How good is it?"\nanswer = "score"\n'
+    Path("edits.toml").write_text('name = "edits"\nprompts = "prompts.jsonl"\nshows = ["source", "result"]\n' + ask)
+    run = ("bench", "run", "./edits.toml", "--model", "ours", "--generations", "made")
+    assert salon(*run, "--scorer", "./mine.py:changed").exit_code == 0
+    refused = salon(*run, "--scorer", "./mine.py:alone")
+    assert refused.exit_code == 2 and "the scorer takes no" in refused.stderr and "sources" in refused.stderr
+    Path("clips.toml").write_text('name = "clips"\nframes_per_second = 5.0\n' + ask)
+    Path("clips.txt").write_text("A red star moves up.\n")
+    assert generate("--video", "--generator", "draw:0", "--output", "clips", file="clips.txt").exit_code == 0
+    run = ("bench", "run", "./clips.toml", "--prompts", "clips.txt", "--model", "ours", "--generations", "clips")
+    assert salon(*run, "--scorer", "./mine.py:length").exit_code == 0
+    scores = ResultStore.open(folder / "results", read_only=True).read("scores").sort("suite").collect()
+    assert scores["value"].drop_nulls().to_list() == [10.0, 1.0]
+
+
 def test_videos_of_a_suite_are_made_judged_and_viewed_without_a_further_option(folder: Path) -> None:
     Path("motion.toml").write_text(
         'name = "motion"\nprompts = "prompts.jsonl"\nframes_per_second = 2.0\nshows = ["first_frame", "result"]\n'

@@ -22,8 +22,8 @@ from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import SCORERS, Closing, JudgeKind, JudgeSettings, ManagedJudge, installed
 from salon_taxonomy.protocols import Media, Question, Reply
-from salon_taxonomy.records import CallStatus, Finish, MediaKind
-from salon_taxonomy.scorers import UNBOUNDED, CheckedScorer, checked_scores, open_scorer
+from salon_taxonomy.records import CallStatus, Finish, MediaKind, MediaRole
+from salon_taxonomy.scorers import BESIDE, UNBOUNDED, CheckedScorer, checked_scores, open_scorer
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 _HIGHEST_MARK: Final = 10.0
@@ -91,7 +91,7 @@ class ScoreAnswer:
 
 
 class ScorerJudge(Closing):
-    """Answers questions about one picture and its prompt with the score of a function.
+    """Answers questions about one picture or video, its prompt and what is shown beside it with the score of a function.
 
     Args:
         scorer: gives the scores.
@@ -130,19 +130,25 @@ class ScorerJudge(Closing):
         """Return the score as JSON text; a scorer that raises, or whose judge cannot be reached, is a failed call.
 
         Raises:
-            InputError: the question is about something else than one picture and its prompt.
+            InputError: the question is about something else than one picture or video and its prompt, or shows beside it what
+                the scorer does not take.
         """
-        media = question.media
-        if any((each.kind == MediaKind.VIDEO) is not self.scorer.of_videos for each in media):
+        results = [each for each in question.media if each.role in (None, MediaRole.RESULT)]
+        if any((each.kind == MediaKind.VIDEO) is not self.scorer.of_videos for each in results):
             kinds = "videos, not pictures" if self.scorer.of_videos else "pictures, not videos"
             raise InputError(f"the scorer rates {kinds}:", value=self.name)
-        if question.prompt is None or len(media) != 1:
+        beside = {name: [each for each in question.media if each.role == role] for name, role in BESIDE.items()}
+        beside = {name: media for name, media in beside.items() if media}
+        unseen = [name for name in beside if name not in self.scorer.takes]
+        if unseen:
+            raise InputError("the scorer takes no", column=unseen[0], value=self.name, allowed=self.scorer.takes)
+        if question.prompt is None or len(results) != 1:
             hint = "Use it with `salon bench run scorer`, `salon refine --scorer`, or as the reward scorer:NAME."
             raise InputError(
                 "a scorer rates one picture against its prompt, and answers no other question:", value=self.name, hint=hint
             )
         began = perf_counter()
-        verdict = await self._batches.ask(None, (media[0], question.prompt))
+        verdict = await self._batches.ask(tuple(beside), (results[0], question.prompt, beside))
         latency_ms = (perf_counter() - began) * 1000
         if isinstance(verdict, Unscored) and verdict.reason in _FAILED:
             return Reply("", _FAILED[verdict.reason], self.version, error=verdict.detail, latency_ms=latency_ms)
@@ -173,11 +179,13 @@ class ScorerJudge(Closing):
             document |= {"unscored": verdict.reason.value, "detail": verdict.detail}
         return json.dumps({**document, _SEAL: digest(_SEAL, document)}, ensure_ascii=False)
 
-    def _answer(self, asked: Sequence[tuple[Media, str]]) -> Sequence[Verdict[float]]:
+    def _answer(self, asked: Sequence[tuple[Media, str, Mapping[str, list[Media]]]]) -> Sequence[Verdict[float]]:
         """Score a batch, in the thread of the batches; its loop lives until :meth:`close`, with a scorer's connections."""
         if self._runner is None:
             self._runner = asyncio.Runner()
-        return self._runner.run(self.scorer.score([media for media, _ in asked], [prompt for _, prompt in asked]))
+        results, prompts, shown = zip(*asked, strict=True)
+        beside = {name: [each[name] for each in shown] for name in shown[0]}
+        return self._runner.run(self.scorer.score(results, prompts, beside))
 
 
 def parse_score(text: str) -> Outcome[ScoreAnswer]:
