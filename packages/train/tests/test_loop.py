@@ -21,6 +21,7 @@ from salon_train.image_policy.preferences import PreferenceSettings
 from salon_train.image_policy.small import ImitationSettings
 from salon_train.image_policy.training import RewardSettings
 from salon_train.models.tiny import build_tiny_clip
+from studies import loop as study
 
 TINY = LoopSettings(
     width=8,
@@ -80,6 +81,22 @@ def test_the_command_prints_arms_accuracy_and_steps(tmp_path: Path, monkeypatch:
     assert [row["arm"] for row in found["arms"]] == [arm.value for arm in LoopArm]
     run = CliRunner().invoke(main, ["train", "loop", str(tmp_path), "--quick"])
     assert run.exit_code == 0 and "reward model" in run.output and "grpo-truth" in run.output
+
+
+def test_the_study_tells_arms_accuracy_and_alarms_and_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study, "QUICK", TINY)
+    words = [str(tmp_path), "--votes", "24", "--seeds", "1"]
+    run = CliRunner().invoke(study.main, words)
+    assert run.exit_code == 0, run.output
+    assert all(word in run.output for word in ("grpo-truth", "reward model", "truth_fell_at"))
+    monkeypatch.setattr(study, "learner_of", None)
+    assert CliRunner().invoke(study.main, words).stdout == run.stdout, "a finished study learns nothing again"
+
+
+def test_the_truth_has_fallen_where_five_steps_are_a_tenth_below_the_first_ten() -> None:
+    assert study.fell_at([1.0] * 20) is None
+    assert study.fell_at([1.0] * 15 + [0.5] * 5) == 16, "two of five at one half are a fifth less"
+    assert study.fell_at([0.0] * 20) is None
 
 
 def test_each_word_of_the_tiny_clip_is_one_token(tmp_path: Path) -> None:
