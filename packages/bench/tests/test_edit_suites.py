@@ -243,7 +243,7 @@ def test_risebench_gives_the_released_scripts_numbers_on_equal_replies(tmp_path:
 
 # ------------------------------------------------------------------------------------------------------------- T2V-CompBench
 
-JUDGED = ("consistent_attribute_binding", "action_binding", "object_interactions")
+JUDGED = ("consistent_attribute_binding", "action_binding", "object_interactions", "dynamic_attribute_binding")
 
 
 def t2v(folder: Path) -> None:
@@ -252,6 +252,8 @@ def t2v(folder: Path) -> None:
         rows: list[dict[str, Any]] = [{"prompt": f"things {number}"} for number in range(25)]
         if category == JUDGED[0]:
             rows = [{**row, "phrases": f"a red thing {number}; a blue one"} for number, row in enumerate(rows)]
+        if category == JUDGED[3]:
+            rows = [{**row, "state 0": "a red thing", "state 1": f"a blue one {number}"} for number, row in enumerate(rows)]
         (folder / f"{category}.json").write_text(json.dumps(rows))
 
 
@@ -265,16 +267,31 @@ RELEASED_T2V: dict[str, float] = {
 
 
 def t2v_mark(name: str, step: str) -> int:
-    return mark({"action": 5, "interaction": 5}.get(step, 4), name, step, least=0 if step == "action" else 1)
+    most = 5 if step in ("action", "interaction") or step.startswith(("begins", "ends")) else 4
+    return mark(most, name, step, least=0 if step == "action" else 1)
+
+
+def t2v_changes(name: str) -> float:
+    """The number of ``eval_dynamic_attr.py`` for a video whose frames between all show one of the states."""
+    first, first_other, last_other, last = (
+        t2v_mark(name, step) / 5 for step in ("begins_first", "begins_second", "ends_first", "ends_second")
+    )
+    return first * (1 - first_other) * 0.5 + (1 - last_other) * last * 0.5
 
 
 def test_t2v_compbench_gives_the_released_scripts_numbers_on_equal_replies(tmp_path: Path) -> None:
     t2v(tmp_path)
     suite = suite_named(str(EXAMPLES / "t2v_compbench.toml"))
-    found = numbers(suite, judged(suite, tmp_path, lambda name, step, _: t2v_mark(name, step)))
+    between = {f"{JUDGED[3]}-{number:04d}": number % 5 > 0 for number in range(1, 26)}
+
+    def answer(name: str, step: str, sample: int) -> int:
+        return between[name] if step == "between" else t2v_mark(name, step)
+
+    found = numbers(suite, judged(suite, tmp_path, answer))
     for group, released in RELEASED_T2V.items():
         assert found["overall", group] == pytest.approx(released, abs=1e-12)
-    assert len(RELEASED_T2V) == 3
+    changes = [t2v_changes(name) * shown for name, shown in between.items()]
+    assert found["overall", JUDGED[3]] == pytest.approx(sum(changes) / 25)
 
 
 # --------------------------------------------------------------------------------------------------------------- VideoPhy-2
@@ -298,7 +315,7 @@ def test_videophy2_counts_what_is_at_least_four_twice(tmp_path: Path) -> None:
 
 # ------------------------------------------------------------------------------------------------------- the users' own copies
 
-COUNTS = {"imgedit_bench": 737, "kris_bench": 1267, "gedit_bench": 606, "risebench": 64, "t2v_compbench": 300}
+COUNTS = {"imgedit_bench": 737, "kris_bench": 1267, "gedit_bench": 606, "risebench": 64, "t2v_compbench": 400}
 
 
 @pytest.mark.study
