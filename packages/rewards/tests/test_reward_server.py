@@ -327,7 +327,7 @@ HOSTILE = {
     "a number for the second picture": ({"json": {"prompts": ["a", "b"], "images": [coded(RED), 1]}}, 400, "row 2"),
     "no pictures": ({"json": {"prompts": ["a"]}}, 400, "'images'"),
     "another number of pictures": ({"json": {"prompts": ["a"], "images": []}}, 400, "must hold 1 values"),
-    "a path": ({"json": {"prompts": ["a"], "images": ["/etc/hostname"]}}, 400, "bytes as base64"),
+    "a path": ({"json": {"prompts": ["a"], "images": ["/etc/hostname"]}}, 400, "a path or an address is not opened"),
     "a path as an object": ({"json": {"prompts": ["a"], "images": [{"path": "/etc/hostname"}]}}, 400, "bytes as base64"),
     "paths in columns": ({"json": {"prompts": ["a"], "columns": {"images": ["/etc/hostname"]}}}, 400, "outside of columns"),
     "columns of another length": ({"json": {**GOOD, "columns": {"x": [1]}}}, 400, "must hold 2 values"),

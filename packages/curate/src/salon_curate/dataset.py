@@ -254,7 +254,7 @@ class DataSet:
         if len(twice):
             raise self._duplicate_key(int(twice[0]), [*self.shards, *new], source.name)
         if not new:
-            raise InputError("contains no pictures", source=source.name)
+            raise InputError("contains no pictures or videos", source=source.name)
         source = replace(source, rows=sum(shard.rows for shard in new), problems=problems, left_out=list(left_out))
         self.shards += new
         self.sources.append(source)

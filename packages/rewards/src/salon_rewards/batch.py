@@ -80,7 +80,7 @@ class Batch:
         values = self.columns.get(name)
         if values is None:
             there = sorted(key for key, value in self.columns.items() if _is_list(value))
-            hint = "It belongs into the data set, which hands its columns to the reward." + (
+            hint = "Add it to the data set or the request, which hand their columns to the reward." + (
                 f" There are: {', '.join(there)}." if there else ""
             )
             raise InputError("the reward needs a column that is not there", column=name, hint=hint)

@@ -496,7 +496,9 @@ def _picture(picture: object, row: int, key: str = IMAGES) -> bytes:
         try:
             return base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError):
-            pass
+            hint = "Send the file's bytes; a path or an address is not opened."
+            problem = "must be a file's bytes as base64; this text is not base64"
+            raise InputError(problem, source="the request", key=key, row=row, hint=hint) from None
     problem = "must be a file's bytes as base64, not"
     raise InputError(problem, source="the request", key=key, row=row, value=type(picture).__name__)
 
