@@ -114,7 +114,7 @@ def test_a_source_is_shown_first_and_zooms_with_the_two(browser: Browser, edits:
                 assert box is not None
                 page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
                 page.mouse.wheel(0, -400)
-                page.wait_for_function("document.querySelector('.frame img').style.transform.includes('scale(1.')")
+                page.wait_for_function("() => document.querySelector('.frame img').style.transform.includes('scale(1.')")
                 moved = page.locator(".stage img:not(.laid)").evaluate_all("all => all.map(one => one.style.transform)")
                 assert len({*moved}) == 1
                 scale = float(moved[0].split("scale(")[1].rstrip(")"))
@@ -151,7 +151,7 @@ def test_the_source_is_laid_over_both_by_a_slider_and_while_a_key_is_held(
             page.get_by_role("button", name="A is better").click()
             served.wait_for_answers(1)
             page.wait_for_function(
-                "document.querySelectorAll('.laid').length === 2 && document.querySelector('#part').value === '0'"
+                "() => document.querySelectorAll('.laid').length === 2 && document.querySelector('#part').value === '0'"
             )
             assert heard == []
     finally:

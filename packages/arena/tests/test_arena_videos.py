@@ -255,9 +255,9 @@ def test_raters_hear_one_video_at_a_time_and_choose_the_speed(browser: Browser, 
             assert page.evaluate(muted) == [True, False]
             assert page.get_by_role("button", name="Hear B").get_attribute("aria-pressed") == "true"
             page.evaluate("player.videos[0].muted = false")
-            page.wait_for_function("player.videos[1].muted")
+            page.wait_for_function("() => player.videos[1].muted")
             page.get_by_label("Speed").select_option("0.5")
-            page.wait_for_function("player.videos.every((video) => Math.abs(video.playbackRate - 0.5) <= 0.06)")
+            page.wait_for_function("() => player.videos.every((video) => Math.abs(video.playbackRate - 0.5) <= 0.06)")
             page.get_by_label("Speed").press("ArrowUp")
             assert not served.answers(), "an arrow in a menu is no vote"
             assert page.evaluate("player.videos[0].webkitAudioDecodedByteCount > 0")

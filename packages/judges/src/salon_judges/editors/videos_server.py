@@ -99,7 +99,7 @@ class VideosServer(ImagesServer):
         self._backoff = Backoff(limits.first_wait_s, min(limits.longest_wait_s, _LONGEST_POLL_S), limits.seed)
         self._path = jobs
         self._file: LineFile | None = None
-        self._begun: dict[str, str] = {}
+        self._begun: dict[str, list[str]] = {}
 
     async def close(self) -> None:
         """Close all connections and the file of jobs."""
@@ -133,7 +133,8 @@ class VideosServer(ImagesServer):
         """Begin a job, or go on with the one that an earlier start began, and return its video."""
         self._open()
         reply, number = None, 0
-        if (job_id := self._begun.pop(request, None)) is not None:
+        if begun := self._begun.get(request):
+            job_id = begun.pop(0)
             reply = await self._calls.reply([job_id.encode()], post=self._endpoint.get)
             if reply.http_status == 404 or (reply.answered and json.loads(reply.text)["status"] in _NEVER):
                 reply = None  # the server has forgotten it, or it came to nothing
@@ -167,6 +168,6 @@ class VideosServer(ImagesServer):
         for line in lines_of(self._path, _LONGEST_LINE):
             try:
                 entry = json.loads(line.content)
-                self._begun[str(entry["request"])] = str(entry["job"])
+                self._begun.setdefault(str(entry["request"]), []).append(str(entry["job"]))
             except (ValueError, TypeError, KeyError) as error:
                 raise InputError("is no line of a job", source=self._path, line=line.number) from error

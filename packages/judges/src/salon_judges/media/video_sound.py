@@ -23,6 +23,8 @@ _SILENCE: Final = -69.9
 """LUFS: below the absolute gate of BS.1770-4 the filter says -70."""
 _SHORTEST_S: Final = 0.4
 """One block of the measure; shorter sounds are measured with silence behind them."""
+_PLAIN: Final = "aformat=sample_fmts=s32:channel_layouts=stereo"
+"""Whole numbers: samples that are none, or beyond full scale, become some."""
 _CEILING: Final = 10 ** (-1 / 20)
 """-1 dB of full scale: louder peaks are held down."""
 
@@ -90,7 +92,7 @@ def _filtered(data: bytes, seconds: float, *filters: str) -> "Iterator[AudioFram
             chain.append(graph.add("anullsrc", f"r={RATE}:cl=stereo"))
         else:
             chain.append(graph.add_abuffer(template=audio))
-            filters = (f"aresample={RATE}:async=1:first_pts=0", "aformat=sample_fmts=fltp:channel_layouts=stereo", *filters)
+            filters = (f"aresample={RATE}:async=1:first_pts=0", _PLAIN, *filters)
         chain += [graph.add(*one.split("=", 1)) for one in filters]
         chain.append(graph.add("abuffersink"))
         for one, following in pairwise(chain):
@@ -106,8 +108,11 @@ def _filtered(data: bytes, seconds: float, *filters: str) -> "Iterator[AudioFram
                     return
 
         if audio is not None:
-            first = _first_picture_s(data)
+            first, heard_s = _first_picture_s(data), 0.0
             for frame in container.decode(audio):
+                heard_s += frame.samples / max(1, frame.sample_rate)
+                if heard_s > seconds + first + 1:  # also of sound without time stamps
+                    break
                 if frame.pts is not None and frame.time_base:
                     frame.pts -= round(first / frame.time_base)
                     if frame.pts * frame.time_base > seconds:
