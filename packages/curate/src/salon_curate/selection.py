@@ -255,6 +255,9 @@ def _conditions(
     try:
         held = frame.select(each.expression.alias(f"p{number}") for number, each in enumerate(read)).collect()
     except pl.exceptions.PolarsError as error:
+        if str(error).startswith("parquet"):
+            hint = f"`salon curate verify {dataset.folder}` names the file."
+            raise InputError(f"a shard or a part is damaged ({error})", source=dataset.folder, hint=hint) from error
         raise InputError(f"the conditions cannot be applied ({error})", column="where") from error
     columns = [held[f"p{number}"] for number in range(len(read))]
     return {
