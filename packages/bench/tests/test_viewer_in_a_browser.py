@@ -116,7 +116,7 @@ def test_the_keyboard_alone_leads_from_the_runs_to_a_reply_and_back(browser: Bro
         page.keyboard.press("1")
         expect(page.locator("h1")).to_contain_text("brush: p0042")
         expect(page.locator(".call pre").first).to_contain_text(re.compile("yes|no|say"))
-        page.wait_for_function("document.querySelector('.picture img').naturalWidth > 0")
+        page.wait_for_function("() => document.querySelector('.picture img').naturalWidth > 0")
         page.keyboard.press("Escape")
         expect(page.get_by_role("status")).to_contain_text("1 of 70 cases")
         page.keyboard.press("Escape")
@@ -168,7 +168,7 @@ def test_the_keyboard_leads_from_the_battles_to_one_and_to_all_of_its_pair(brows
         for key in ("ArrowRight", "Enter"):
             page.keyboard.press(key)
         expect(page.locator(".picture.chosen")).to_contain_text("pencil")
-        page.wait_for_function("[...document.querySelectorAll('.picture img')].every(image => image.naturalWidth > 0)")
+        page.wait_for_function("() => [...document.querySelectorAll('.picture img')].every(image => image.naturalWidth > 0)")
         page.get_by_role("link", name="models").click()
         expect(page.get_by_role("status")).to_contain_text("3 of 3 rows")
         page.wait_for_load_state()
