@@ -10,12 +10,16 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from salon_bench.suites import Case, Inquiry, suite_named
+from salon_bench.suites.contract.declared import _groups_alike
 from salon_bench.suites.contract.suite import RunContext
 from salon_judges.asking.inquiry import drive
 from salon_judges.clients.scorer import ScoreAnswer
@@ -315,6 +319,37 @@ def tiif(folder: Path, kinds: dict[str, list[tuple[list[str], list[str]]]]) -> N
         for part, table in (("prompts", described), ("eval_prompts", asked)):
             text = "".join(json.dumps(row) + "\n" for row in table)
             (folder / f"testmini_{part}" / f"{kind}_{part}.jsonl").write_text(text)
+
+
+PATHS = st.lists(st.sampled_from("abc"), min_size=1, max_size=3).map("/".join)
+VALUES = st.one_of(st.none(), st.floats(0, 1, allow_subnormal=False))
+
+
+def mean_of_parts(rows: list[tuple[tuple[str, ...], float]]) -> float:
+    """The mean of a group: of its parts, each alike, where it has some, and those of its rows that are in none are one part."""
+    parts: dict[tuple[str, ...], list[tuple[tuple[str, ...], float]]] = {}
+    for path, value in rows:
+        parts.setdefault(path[:1], []).append((path[1:], value))
+    means = [mean_of_parts(own) if first else sum(value for _, value in own) / len(own) for first, own in parts.items() if own]
+    return sum(means) / len(means)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(PATHS, VALUES), min_size=1, max_size=25), st.randoms(use_true_random=False))
+def test_groups_within_groups_count_alike_whatever_the_order_and_the_missing_values(
+    rows: list[tuple[str, float | None]], random: Random
+) -> None:
+    known = [(tuple(path.split("/")), value) for path, value in rows if value is not None]
+    assume(known)
+    shuffled = random.sample(rows, len(rows))
+    for order in (rows, shuffled, [*rows, ("z/y", None)]):
+        frame = pl.DataFrame(
+            {"task": [path for path, _ in order], "value": [value for _, value in order], "dimension": "d", "weight": 1.0},
+            schema_overrides={"value": pl.Float64},
+        )
+        weighed = _groups_alike(frame).drop_nulls("value")
+        mean = (weighed["value"] * weighed["weight"]).sum() / weighed["weight"].sum()
+        assert mean == pytest.approx(mean_of_parts(known), abs=1e-9)
 
 
 SIZES = {"shape+color": 4, "color+texture": 7, "numeracy": 3, "numeracy+2d": 5, "text": 2, "real_world": 6}

@@ -103,8 +103,10 @@ def test_no_text_raises_but_as_an_error_of_input(text: str) -> None:
 def test_five_objects_are_too_many_and_a_prompt_is_of_one_kind() -> None:
     with pytest.raises(InputError, match="more than 4 objects"):
         imagine_clip("Five red stars move up.")
-    for makes, wrong in ((MediaKind.VIDEO, "A red star."), (MediaKind.IMAGE, "A red star moves up.")):
-        assert asyncio.run(DrawGenerator(makes=makes).generate(wrong, seed=1)).status == CallStatus.REJECTED
+    wrong = {(MediaKind.VIDEO, "A red star."): "prompt of a clip", (MediaKind.IMAGE, "A red star moves up."): "--video"}
+    for (makes, prompt), words in wrong.items():
+        made = asyncio.run(DrawGenerator(makes=makes).generate(prompt, seed=1))
+        assert made.status == CallStatus.REJECTED and words in (made.error or "")
 
 
 def test_the_pixel_judge_sees_in_encoded_videos_what_is_true_of_them(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from salon_synthetic.draw_editor.editor import DrawEditor
 from salon_synthetic.scenes.drawing import png
 from salon_synthetic.scenes.imagining import RULES, SLIPS, imagine
 from salon_synthetic.scenes.moving import RULES as MOVING_RULES
-from salon_synthetic.scenes.moving import Clip, imagine_clip, write_moving
+from salon_synthetic.scenes.moving import Clip, imagine_clip, reads_clip, write_moving
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import Closing
@@ -54,6 +54,8 @@ class DrawGenerator(Closing):
         try:
             if self._makes == MediaKind.VIDEO:
                 return Edit(_video(imagine_clip(prompt, seed=seed, slips=self._slips)), version=self.version)
+            if reads_clip(prompt):
+                return Edit(None, CallStatus.REJECTED, self.version, error="the prompt is one of a video: write --video")
             scene = imagine(prompt, seed=seed, slips=self._slips)
         except InputError as error:
             return Edit(None, CallStatus.REJECTED, self.version, error=str(error).replace("\n", " "))
