@@ -116,7 +116,7 @@ def test_a_timeline_agrees_with_plain_loops_and_is_of_shares(grids, chance):
     cuts = [times[n + 1] for n in range(1, len(steps) - 1)
             if steps[n] >= 12 and steps[n] > 3 * max(steps[n - 1], steps[n + 1])]  # fmt: skip
     assert shown["cut_times"] == pytest.approx(cuts) and shown["cuts"] == len(cuts)
-    assert 0.0 <= shown["frozen_share"] <= 1.0 + 1e-9 and 0.0 <= shown["brightness"] <= 255.0 and shown["motion"] >= 0.0
+    assert 0.0 <= shown["frozen_share"] <= 1.0 and 0.0 <= shown["brightness"] <= 255.0 and shown["motion"] >= 0.0
     moments = [sum(at <= number / 10 + 1e-6 for at in times) - 1 for number in range(len(shown["samples"]))]
     assert shown["samples"].tolist() == moments
 

@@ -133,10 +133,10 @@ def timeline(times: Sequence[float], grids: NDArray[np.uint8], duration_s: float
     return {
         "cuts": len(cuts),
         "cut_times": at[cuts].tolist(),
-        "black_share": float(weights @ black),
-        "frozen_share": _frozen_seconds(at, flat, whole) / whole if whole else 0.0,
+        "black_share": min(float(weights @ black), 1.0),  # weights add up to 1 but for rounding
+        "frozen_share": min(_frozen_seconds(at, flat, whole) / whole, 1.0) if whole else 0.0,
         "motion": float(moved.mean()) if len(moved) else 0.0,
-        "brightness": float(weights @ flat.mean(axis=1)),
+        "brightness": min(float(weights @ flat.mean(axis=1)), 255.0),
         "samples": samples,
     }
 
