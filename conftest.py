@@ -30,7 +30,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # read when huggingface_hub is first importe
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 os.environ.pop("COLUMNS", None)  # xdist sets it to 80; what is printed into a file is wider
-# Equal code is tested on equal examples, so that a run does not depend on luck; `--hypothesis-profile long` searches for others.
+# Equal code is tested on equal examples, so that luck plays no part; `--hypothesis-profile long` searches for others.
 calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("salon", calm, max_examples=30, derandomize=True)
 settings.register_profile("long", calm, max_examples=1000)
