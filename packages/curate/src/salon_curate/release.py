@@ -39,6 +39,7 @@ from salon_curate.selection import (
     state_of,
 )
 from salon_curate.stages import Stage, expected_parts
+from salon_taxonomy.croissant import croissant
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
 
@@ -128,7 +129,15 @@ def release(
         "shards": {shard.name: shard.sha256 for shard in dataset.shards},
     }  # fmt: skip
     publish_text(folder / "README.md", card(manifest, dataset.rows))
-    publish_text(folder / "croissant.json", json.dumps(croissant(manifest), indent=1, ensure_ascii=False) + "\n")
+    described = croissant(
+        dataset.name,
+        version,
+        f"{sum(counts.values())} pictures; Merkle root {root}",
+        licences=sorted({each.licence for each in dataset.sources}),
+        files=files,
+        columns=_plain_columns(folder / next(iter(files))) if form == "datasets" and files else None,
+    )
+    publish_text(folder / "croissant.json", json.dumps(described, indent=1, ensure_ascii=False) + "\n")
     manifest["documents"] = {name: file_digest(folder / name) for name in _DOCUMENTS}
     publish_text(folder / RELEASE_MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False, default=str) + "\n")
     return Release(folder, counts, root)
@@ -306,25 +315,6 @@ def _plain(text: str) -> str:
     return visible(text).replace("|", "\\|")
 
 
-def croissant(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return Croissant 1.0 metadata (mlcommons.org/croissant/1.0): the data files with their SHA-256."""
-    return {
-        "@context": {"@vocab": "https://schema.org/", "cr": "http://mlcommons.org/croissant/", "sc": "https://schema.org/",
-                     "conformsTo": "http://purl.org/dc/terms/conformsTo"},
-        "@type": "sc:Dataset",
-        "conformsTo": "http://mlcommons.org/croissant/1.0",
-        "name": manifest["name"],
-        "version": manifest["version"],
-        "license": sorted({each["licence"] for each in manifest["sources"]}),
-        "description": f"{sum(manifest['pictures'].values())} pictures; Merkle root {manifest['merkle_root']}",
-        "distribution": [
-            {"@type": "cr:FileObject", "@id": path, "name": path, "contentUrl": path, "sha256": value,
-             "encodingFormat": "application/x-parquet" if path.endswith(".parquet") else "application/x-tar"}
-            for path, value in manifest["files"].items()
-        ],
-    }  # fmt: skip
-
-
 def _audit_gate(
     dataset: DataSet, stages: Sequence[Stage], audit: str | None, predicates: Mapping[str, str], min_precision: float | None
 ) -> dict[str, Any] | None:
@@ -359,6 +349,18 @@ def _stage_of(stage: Stage) -> dict[str, Any]:
     if isinstance(stage, JudgedStage):
         stage_facts |= {"judge": stage.judge.name, "judge_version": stage.judge.version, "when": stage.when}
     return stage_facts
+
+
+def _plain_columns(path: Path) -> dict[str, type]:
+    """Return the columns of a released file whose values are texts, numbers, truths or pictures."""
+    import polars as pl
+
+    plain = {
+        name: bytes if name in BYTES_COLUMNS else str if dtype == pl.String else bool if dtype == pl.Boolean
+        else float if dtype.is_float() else int if dtype.is_integer() else None
+        for name, dtype in pl.read_parquet_schema(path).items()
+    }  # fmt: skip
+    return {name: kind for name, kind in plain.items() if kind is not None}
 
 
 def _parquet(frame: "pl.DataFrame", path: Path) -> None:

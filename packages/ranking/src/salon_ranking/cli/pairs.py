@@ -1,5 +1,6 @@
 """``salon votes pairs``: votes as preference data for reward models and preference training."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,10 @@ from salon_ranking.cli.vote_options import row_options
 @click.option("--exclude-flagged", is_flag=True, help="Leave out the votes of raters that `salon votes raters` flags.")
 @click.option(
     "--form",
-    type=click.Choice(["table", "trl"]),
+    type=click.Choice(["table", "trl", "croissant"]),
     default="table",
     show_default=True,
-    help="trl: messages with images, for TRL's DPO trainer.",
+    help="trl: messages with images, for TRL's DPO trainer. croissant: also NAME.croissant.json beside NAME.parquet.",
 )
 @seed_option("split")
 @output_option(VALUE_ENDINGS, what="The pairs")
@@ -49,7 +50,8 @@ def pairs(
     INPUT is what `salon votes rank` reads: votes of people, verdicts of judges, or both. All votes on one pair are one row,
     with their counts and the margin; pairs with as many votes for either are left out and counted (--undecided keeps them).
     Prompts of one text are in one split. Without --output, CSV is printed. With --form trl a row asks which of two pictures is
-    better, the answers being chosen and rejected: JSON Lines, JSON or Parquet.
+    better, the answers being chosen and rejected: JSON Lines, JSON or Parquet. With --form croissant a file of Croissant
+    metadata, beside the Parquet file, says what its columns are.
 
     \b
     Example:
@@ -65,6 +67,8 @@ def pairs(
     from salon_ranking.files import read_table
     from salon_ranking.preferences import preference_pairs, trl_rows
 
+    if form == "croissant" and (output is None or output.suffix.lower() != ".parquet"):
+        raise click.UsageError("--form croissant describes a Parquet file; end the name of --output with .parquet.")
     if form == "trl" and output is not None and output.suffix.lower() == ".csv":
         raise click.UsageError("--form trl has messages, which CSV cannot hold; end the name of --output with .jsonl.")
     read = Battles.read(battles, **rows)
@@ -94,6 +98,17 @@ def pairs(
         sys.stdout.buffer.write(encoded(found.table, "csv"))  # click.echo would strip what looks like a terminal's codes
     else:
         write_table(output, lambda: frame_cells(found.table), found.table)
+    if form == "croissant" and output is not None:
+        from salon_taxonomy.croissant import croissant
+        from salon_taxonomy.digest import file_sha256
+        from salon_taxonomy.whole_files import write_whole
+
+        files = {output.name: file_sha256(output)}
+        described = croissant(
+            output.stem, "1.0.0", found.header, licences=[], files=files, columns=found.table.schema.to_python()
+        )
+        text = json.dumps(described, indent=1, ensure_ascii=False) + "\n"
+        write_whole(output.with_suffix(".croissant.json"), text)
     for remark in read.remarks:
         click.echo(remark, err=True)
     click.echo(found.header, err=True)
