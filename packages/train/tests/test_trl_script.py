@@ -1,4 +1,4 @@
-"""The ten-line script of docs/rewards.md trains a model with random weights, with TRL alone and Salon's rewards."""
+"""TRL trains a model with random weights on Salon's rewards: GRPO by the script of docs/rewards.md, online DPO too."""
 
 import re
 import sys
@@ -57,3 +57,41 @@ def test_the_script_of_the_page_has_ten_lines_and_trains(tmp_path, monkeypatch):
     assert {name: len(values) for name, values in paid.items()} == dict.fromkeys(("format", "l1", "length"), 24)
     assert all(value is not None for values in paid.values() for value in values)
     assert list((tmp_path / "trained").rglob("model.safetensors"))
+
+
+@pytest.mark.slow
+def test_online_dpo_takes_a_step_on_rewards_as_they_are(tmp_path):
+    from datasets import Dataset
+    from transformers import AutoTokenizer
+    from trl.experimental.online_dpo import OnlineDPOConfig, OnlineDPOTrainer
+
+    paid: list[float | None] = []
+
+    def length(completions, **columns):
+        paid.extend(make_reward("length", longest=20, buffer=10)(completions, **columns))
+        return paid[-len(completions) :]
+
+    def missing(completions, truth, **columns):
+        """Is paid for the first row alone: the truth of the other is null."""
+        found = make_reward("l1")(completions, truth=truth, **columns)
+        assert [each is None for each in found] == [value is None for value in truth]
+        return found
+
+    model = str(tiny_llama(tmp_path / "model"))
+    sick = '{"Whether Normal": false, "Type of Deformity": {"L2: Abnormal Human Anatomy": ["L3: Hand Structure Deformity"]}}'
+    rows = Dataset.from_list([{"prompt": "Label it.", "truth": sick}, {"prompt": "And this.", "truth": None}])
+    settings = OnlineDPOConfig(
+        str(tmp_path / "trained"), per_device_train_batch_size=2, max_new_tokens=16, max_steps=2, use_cpu=True, bf16=False,
+        report_to="none", logging_steps=1, learning_rate=1e-3,
+    )  # fmt: skip
+    trainer = OnlineDPOTrainer(
+        model,
+        reward_funcs=[length, missing],
+        args=settings,
+        train_dataset=rows,
+        processing_class=AutoTokenizer.from_pretrained(model),
+    )
+    before = [each.detach().clone() for each in trainer.model.parameters()]
+    trainer.train()
+    assert len(paid) == 8 and None not in paid  # two completions of each of two rows, two steps
+    assert any(not one.equal(other) for one, other in zip(before, trainer.model.parameters(), strict=True))
