@@ -170,6 +170,21 @@ def test_a_vision_language_model_is_a_backbone(world: tuple[Path, pl.DataFrame],
     assert [each.value for each in together] == pytest.approx([each.value for each in alone], abs=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("pairs", "prompts", "epochs"),
+    [
+        pytest.param(400, "red", 6, marks=pytest.mark.slow),
+        pytest.param(2000, "red|blue", 8, marks=pytest.mark.study),  # what is better turns round with the prompt
+    ],
+)
+def test_a_vision_language_model_learns_what_people_chose(tmp_path: Path, pairs: int, prompts: str, epochs: int):
+    table = drawn_world(tmp_path, pairs).filter(pl.col("prompt").str.contains(prompts))
+    table.write_parquet(tmp_path / "some.parquet")
+    backbone = {"name": str(save_tiny_llava(tmp_path / "llava"))}
+    trained = train_reward_model(asked(tmp_path, tmp_path / "run", "some.parquet", backbone, epochs=epochs, learning_rate=3e-3))
+    assert trained.evaluation["accuracy"] >= (table.filter(split="test")["gap"] > 0).mean() - 0.05
+
+
 def test_bradley_terry_and_davidson_are_their_formulas():
     gap = GAPS.numpy().astype(np.float64)
     assert VoteModel("bradley-terry").chances(GAPS)[:, 0].numpy() == pytest.approx(expit(gap), abs=1e-6)
