@@ -205,6 +205,7 @@ def test_the_workspace_root_installs_the_quickstart_without_torch(root: Path) ->
 
 LOADED_BY_OTHERS = {
     "accelerate": "transformers, to place a model on devices",
+    "dlib-bin": "the scorer face, as dlib, a name that its metadata leave out",
     "httptools": "uvicorn",
     "onnxruntime": "rapidocr",
     "psycopg": "SQLAlchemy, by the address of a database",
