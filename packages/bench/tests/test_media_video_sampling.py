@@ -3,6 +3,7 @@
 import hashlib
 import os
 import struct
+from fractions import Fraction
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -322,3 +323,25 @@ def test_the_command_names_a_file_that_is_no_video_and_writes_nothing(tmp_path: 
     assert name in shown.output
     assert why in shown.output
     assert not (tmp_path / "sheet.jpg").exists()
+
+
+@pytest.mark.parametrize(("codec", "ending", "pixel"), [("png", "mov", "rgb24"), ("mjpeg", "avi", "yuvj420p")])
+@pytest.mark.parametrize("stated", [(64, 64), (2000, 1000)])
+def test_a_picture_over_the_limit_is_not_decoded_whatever_the_head_and_the_pictures_before_it_say(
+    tmp_path: Path, codec: str, ending: str, pixel: str, stated: tuple[int, int]
+) -> None:
+    limits = VideoLimits(most_pixels=500_000)
+    for sizes, readable in (([(64, 64)] * 4, True), ([(64, 64)] * 3 + [(2000, 1000)], False), ([(2000, 1000)] * 4, False)):
+        path = tmp_path / f"pictures.{ending}"
+        with av.open(str(path), "w") as target:
+            stream = target.add_stream(codec, rate=10)
+            stream.width, stream.height, stream.pix_fmt = *stated, pixel
+            for number, size in enumerate(sizes):
+                content = BytesIO()
+                Image.new("RGB", size).save(content, "PNG" if codec == "png" else "JPEG")
+                packet = av.Packet(content.getvalue())
+                packet.stream, packet.pts, packet.dts, packet.duration = stream, number, number, 1
+                packet.time_base, packet.is_keyframe = Fraction(1, 10), True
+                target.mux(packet)
+        seen = sample_video(path.read_bytes(), VideoPolicy(most_frames=1), limits=limits)
+        assert isinstance(seen, Unscored) is not readable, (sizes, seen)
