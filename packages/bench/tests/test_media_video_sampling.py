@@ -345,3 +345,22 @@ def test_a_picture_over_the_limit_is_not_decoded_whatever_the_head_and_the_pictu
                 target.mux(packet)
         seen = sample_video(path.read_bytes(), VideoPolicy(most_frames=1), limits=limits)
         assert isinstance(seen, Unscored) is not readable, (sizes, seen)
+
+
+@pytest.mark.parametrize("distance", [1, 5, 250])
+@pytest.mark.parametrize("cut", [1, 7, 20])
+def test_a_clip_that_was_trimmed_without_encoding_it_again_is_read_from_its_first_shown_picture(
+    tmp_path: Path, distance: int, cut: int
+) -> None:
+    path = tmp_path / "trimmed.mp4"
+    with av.open(str(path), "w") as target:  # pictures before 0 are in the file, and its edit list hides them
+        stream = target.add_stream("libx264", rate=20, options={"g": str(distance), "bf": "0"})
+        stream.width, stream.height, stream.pix_fmt = 64, 64, "yuv420p"
+        for number in range(40):
+            frame = av.VideoFrame.from_image(Image.new("RGB", (64, 64), (5 * number,) * 3))
+            frame.pts, frame.time_base = number - cut, Fraction(1, 20)
+            target.mux(stream.encode(frame))
+        target.mux(stream.encode())
+    film = sampled(path.read_bytes(), VideoPolicy(frames_per_second=20)).film
+    shades = [np.asarray(Image.open(BytesIO(frame.image.data or b""))).mean() for frame in film.frames]
+    assert shades == pytest.approx([5 * number for number in range(cut, 40)], abs=4)

@@ -204,9 +204,10 @@ def _packets(container: "InputContainer", stream: "VideoStream", limits: VideoLi
     if not count:
         every = f"the file says of all its {hidden:,} frames that they are not to be shown"
         return bad_media(every if hidden else "there is no picture in the video")
-    if damaged or (stream.frames and count < stream.frames):
+    stated = min(stream.frames, len(stream.index_entries) or stream.frames)  # an edit list leaves frames out of the index
+    if damaged or count + hidden < stated:
         return bad_media(
-            f"the file is cut off ({count:,} of {stream.frames:,} frames are there)" if stream.frames else "the file is cut off"
+            f"the file is cut off ({count + hidden:,} of {stated:,} frames are there)" if stated else "the file is cut off"
         )
     declared = _declared_s(container)
     if declared is not None and declared - end_s > max(_LOST_SECONDS, _LOST_SHARE * declared):
