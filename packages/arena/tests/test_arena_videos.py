@@ -15,9 +15,12 @@ from playwright.sync_api import Browser, Page
 from small_arena import PROMPTS, write_material, write_prompts
 
 from salon_arena import ArenaDatabase, read_material, vote_service
-from salon_arena.blind import BUCKET
+from salon_arena.blind import BUCKET, BlindMedia
 from salon_arena.blind_video import BlindVideo, blind_video, filled
 from salon_arena.cli import serve
+from salon_judges.formats.generations import Generated
+from salon_judges.media.video_policy import VideoPolicy
+from salon_judges.media.video_sampling import sample_video
 from salon_judges.media.video_sound import loudness
 from salon_synthetic.videos import encode
 from salon_taxonomy.errors import InputError
@@ -335,3 +338,46 @@ def test_videos_of_unlike_makers_are_sent_as_one_encoder_writes_them(tmp_path: P
                 abs(one.to_ndarray(format="gray").astype(int) - two.to_ndarray(format="gray")).mean() for one, two in pairs
             ]
         assert len(apart) == COUNT and max(apart) < 3  # whatever the numbers of the maker's colours meant
+
+
+@pytest.mark.parametrize("rotation", [0, 90, 180, 270])
+@pytest.mark.parametrize("aspect", [Fraction(1), Fraction(2), Fraction(1, 2)])
+def test_a_video_is_sent_as_its_judges_see_it_upright_and_with_square_pixels(
+    tmp_path: Path, rotation: int, aspect: Fraction
+) -> None:
+    path = tmp_path / "turned.mkv"
+    with av.open(str(path), "w") as target:
+        stream = target.add_stream("libx264", rate=10)
+        stream.width, stream.height, stream.pix_fmt = *SIZE, "yuv420p"
+        stream.codec_context.sample_aspect_ratio = aspect
+        stream.set_display_rotation(rotation)
+        image = Image.new("RGB", SIZE, (90, 90, 90))
+        ImageDraw.Draw(image).rectangle((0, 0, 60, 40), fill=(200, 30, 30))
+        for number in range(3):
+            frame = av.VideoFrame.from_image(image)
+            frame.pts, frame.time_base = number, Fraction(1, 10)
+            target.mux(stream.encode(frame))
+        target.mux(stream.encode())
+    seen = sample_video(path.read_bytes(), VideoPolicy(most_frames=1))
+    made = blind_video(path.read_bytes())
+    assert not isinstance(made, Unscored) and not isinstance(seen, Unscored)
+    with av.open(io.BytesIO(made.data)) as copy:
+        sent = next(copy.decode(video=0))
+        assert (sent.width, sent.height, sent.rotation) == (seen.width, seen.height, 0)
+        shown = np.asarray(Image.open(io.BytesIO(seen.film.frames[0].image.data or b"")), int)
+        assert abs(sent.to_ndarray(format="rgb24").astype(int) - shown).mean() < 4
+
+
+def test_the_videos_of_a_task_get_the_longest_side_of_the_smallest(tmp_path: Path) -> None:
+    sizes = {"wide": (256, 128), "small": (96, 64), "high": (64, 128), "odd": (131, 65)}
+    for name, size in sizes.items():
+        encode(tmp_path / f"{name}.avi", [Image.new("RGB", size, "grey")] * 3, size=(size[0] & ~1, size[1] & ~1))
+    media = BlindMedia()
+    for names, side in (("wide high", 128), ("wide small", 96), ("high odd", 128), ("wide", 256)):
+        files = [Generated("p", name, 0, tmp_path / f"{name}.avi", tmp_path) for name in names.split()]
+        made = media.prepared(files)
+        assert not isinstance(made, Unscored) and len({len(data) for data in made.media}) == 1
+        for data in made.media:
+            with av.open(io.BytesIO(data)) as copy:
+                context = copy.streams.video[0].codec_context
+                assert max(context.width, context.height) == side and len(list(copy.decode(video=0))) == 3

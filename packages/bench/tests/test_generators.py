@@ -1,5 +1,6 @@
 """``salon bench generate``: every picture once, whatever happens meanwhile, and whatever a prompt says."""
 
+import errno
 import json
 import os
 import shlex
@@ -7,10 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from for_each import for_each
 from salon_bench.runs import picture_job as job
@@ -21,7 +26,7 @@ from salon_judges.formats.generations import MANIFEST
 from salon_judges.generators import open_generator
 from salon_judges.testing.mock_server import Script, ScriptLine, ServerFault, serving
 from salon_synthetic import imagine, png
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, StorageError
 from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_taxonomy.whole_files import write_whole
 
@@ -346,6 +351,36 @@ def test_a_generator_that_cannot_be_loaded_and_a_disk_that_refuses_are_named_wit
             refused = generate("--generator", "draw:", "--concurrency", concurrency)
         assert refused.exit_code == 2 and "No space left" in refused.output, refused.output
     assert generate("--generator", "draw:").exit_code == 0
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(writes=st.lists(st.tuples(st.integers(1, 9), st.booleans()), max_size=30), threads=st.integers(1, 3))
+def test_a_file_of_lines_has_the_lines_that_were_appended_whole_however_the_disk_refuses_others(
+    tmp_path: Path, writes: list[tuple[int, bool]], threads: int
+) -> None:
+    path = tmp_path / "lines.jsonl"
+    path.unlink(missing_ok=True)
+    plans = iter(writes)
+
+    def partly(descriptor: int, content: bytes) -> int:
+        length, fails = next(plans, (len(content), False))
+        if fails:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return os.write(descriptor, content[:length])
+
+    def append(number: int) -> bytes | None:
+        try:
+            file.append(line := b"%d-" % number * 5)
+        except (InputError, StorageError):
+            return None
+        return line
+
+    file = LineFile(path)
+    with pytest.MonkeyPatch.context() as patched, ThreadPoolExecutor(threads) as workers:
+        patched.setattr("salon_taxonomy.locked_file.os", SimpleNamespace(**vars(os) | {"write": partly}))
+        kept = [line for line in workers.map(append, range(8)) if line is not None]
+    file.close()
+    assert sorted(path.read_bytes().splitlines()) == sorted(kept)
 
 
 def test_pictures_of_ids_that_differ_in_capitals_alone_have_files_of_their_own_on_any_file_system(folder: Path) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import struct
+from fractions import Fraction
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -322,3 +323,44 @@ def test_the_command_names_a_file_that_is_no_video_and_writes_nothing(tmp_path: 
     assert name in shown.output
     assert why in shown.output
     assert not (tmp_path / "sheet.jpg").exists()
+
+
+@pytest.mark.parametrize(("codec", "ending", "pixel"), [("png", "mov", "rgb24"), ("mjpeg", "avi", "yuvj420p")])
+@pytest.mark.parametrize("stated", [(64, 64), (2000, 1000)])
+def test_a_picture_over_the_limit_is_not_decoded_whatever_the_head_and_the_pictures_before_it_say(
+    tmp_path: Path, codec: str, ending: str, pixel: str, stated: tuple[int, int]
+) -> None:
+    limits = VideoLimits(most_pixels=500_000)
+    for sizes, readable in (([(64, 64)] * 4, True), ([(64, 64)] * 3 + [(2000, 1000)], False), ([(2000, 1000)] * 4, False)):
+        path = tmp_path / f"pictures.{ending}"
+        with av.open(str(path), "w") as target:
+            stream = target.add_stream(codec, rate=10)
+            stream.width, stream.height, stream.pix_fmt = *stated, pixel
+            for number, size in enumerate(sizes):
+                content = BytesIO()
+                Image.new("RGB", size).save(content, "PNG" if codec == "png" else "JPEG")
+                packet = av.Packet(content.getvalue())
+                packet.stream, packet.pts, packet.dts, packet.duration = stream, number, number, 1
+                packet.time_base, packet.is_keyframe = Fraction(1, 10), True
+                target.mux(packet)
+        seen = sample_video(path.read_bytes(), VideoPolicy(most_frames=1), limits=limits)
+        assert isinstance(seen, Unscored) is not readable, (sizes, seen)
+
+
+@pytest.mark.parametrize("distance", [1, 5, 250])
+@pytest.mark.parametrize("cut", [1, 7, 20])
+def test_a_clip_that_was_trimmed_without_encoding_it_again_is_read_from_its_first_shown_picture(
+    tmp_path: Path, distance: int, cut: int
+) -> None:
+    path = tmp_path / "trimmed.mp4"
+    with av.open(str(path), "w") as target:  # pictures before 0 are in the file, and its edit list hides them
+        stream = target.add_stream("libx264", rate=20, options={"g": str(distance), "bf": "0"})
+        stream.width, stream.height, stream.pix_fmt = 64, 64, "yuv420p"
+        for number in range(40):
+            frame = av.VideoFrame.from_image(Image.new("RGB", (64, 64), (5 * number,) * 3))
+            frame.pts, frame.time_base = number - cut, Fraction(1, 20)
+            target.mux(stream.encode(frame))
+        target.mux(stream.encode())
+    film = sampled(path.read_bytes(), VideoPolicy(frames_per_second=20)).film
+    shades = [np.asarray(Image.open(BytesIO(frame.image.data or b""))).mean() for frame in film.frames]
+    assert shades == pytest.approx([5 * number for number in range(cut, 40)], abs=4)

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from salon_arena.blind_video import TYPE as VIDEO_TYPE
-from salon_arena.blind_video import BlindVideo, blind_video, filled
+from salon_arena.blind_video import BlindVideo, blind_video, filled, longest_side
 from salon_judges.formats.generations import VIDEO_SUFFIXES, Generated
 from salon_judges.media.picture_cache import ByteCache
 from salon_judges.media.policy import DEFAULT_LIMITS, Encoding, PicturePolicy
@@ -57,16 +57,10 @@ class _Source:
     side: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Video:
-    digest: str
-    blind: BlindVideo
-
-
 class BlindMedia:
     """Prepares the files of tasks; keeps the last 256 MiB of them in memory. Safe to use from several threads.
 
-    A picture is encoded once for each longest side in which it is shown, and a video once, not once for each task.
+    A picture or video is encoded once for each longest side in which it is shown, not once for each task.
 
     Args:
         sound: whether videos keep their sound, levelled; else they are silent.
@@ -76,7 +70,7 @@ class BlindMedia:
         self._sound = sound
         self._sources: ByteCache[_Version, _Source | Unscored] = ByteCache(_MOST_SOURCES, _count)
         self._pictures: ByteCache[tuple[_Version, int], bytes | Unscored] = ByteCache(_CACHE_BYTES, _bytes)
-        self._videos: ByteCache[_Version, _Video | Unscored] = ByteCache(_CACHE_BYTES, _video_bytes)
+        self._videos: ByteCache[tuple[_Version, int], BlindVideo | Unscored] = ByteCache(_CACHE_BYTES, _video_bytes)
 
     def prepared(self, files: Sequence[Generated]) -> BlindSet | Unscored:
         """Return all files, or the reason why one cannot be shown. Never raises for what a file is.
@@ -92,15 +86,17 @@ class BlindMedia:
             >>> [len(data) == BUCKET for data in made.media]
             [True, True]
         """
-        if any(is_video(file) for file in files):
-            return self._prepared_videos(files)
+        videos = any(is_video(file) for file in files)
         sources: list[_Source] = []
         for file in files:
-            source = self._sources.get(_version(file), partial(_source, file))
+            source = self._sources.get(_version(file), partial(_source, file, video=videos))
             if isinstance(source, Unscored):
                 return source
             sources.append(source)
         side = min(LONGEST_SIDE, *(source.side for source in sources))
+        digests = tuple(source.digest for source in sources)
+        if videos:
+            return self._prepared_videos(files, side, digests)
         contents: list[bytes] = []
         for file in files:
             content = self._pictures.get((_version(file), side), partial(_picture, file, side))
@@ -108,18 +104,16 @@ class BlindMedia:
                 return content
             contents.append(content)
         length = -(-max(map(len, contents)) // BUCKET) * BUCKET
-        padded = tuple(data.ljust(length, b"\0") for data in contents)
-        return BlindSet(padded, PICTURE_TYPE, tuple(source.digest for source in sources))
+        return BlindSet(tuple(data.ljust(length, b"\0") for data in contents), PICTURE_TYPE, digests)
 
-    def _prepared_videos(self, files: Sequence[Generated]) -> BlindSet | Unscored:
-        videos: list[_Video] = []
+    def _prepared_videos(self, files: Sequence[Generated], side: int, digests: tuple[str, ...]) -> BlindSet | Unscored:
+        videos: list[BlindVideo] = []
         for file in files:
-            video = self._videos.get(_version(file), partial(_video, file, sound=self._sound))
+            video = self._videos.get((_version(file), side), partial(_video, file, side, sound=self._sound))
             if isinstance(video, Unscored):
                 return video
             videos.append(video)
-        padded = filled([video.blind for video in videos], BUCKET)
-        digests = tuple(video.digest for video in videos)
+        padded = filled(videos, BUCKET)
         return BlindSet(tuple(one.data for one in padded), VIDEO_TYPE, digests, tuple(one.frames for one in padded))
 
 
@@ -128,12 +122,14 @@ def is_video(file: Generated) -> bool:
     return file.path.suffix.lower() in VIDEO_SUFFIXES
 
 
-def _source(file: Generated) -> _Source | Unscored:
-    content = read_inside(file.path, file.root, DEFAULT_LIMITS.most_bytes)
+def _source(file: Generated, *, video: bool) -> _Source | Unscored:
+    content = read_inside(file.path, file.root, (DEFAULT_VIDEO_LIMITS if video else DEFAULT_LIMITS).most_bytes)
     if isinstance(content, Unscored):
         return content
-    seen = decode(content, checked_only=True)
-    return seen if isinstance(seen, Unscored) else _Source(hashlib.sha256(content).hexdigest(), max(seen.width, seen.height))
+    seen = longest_side(content) if video else decode(content, checked_only=True)
+    if isinstance(seen, Unscored):
+        return seen
+    return _Source(hashlib.sha256(content).hexdigest(), seen if isinstance(seen, int) else max(seen.width, seen.height))
 
 
 def _picture(file: Generated, side: int) -> bytes | Unscored:
@@ -144,12 +140,9 @@ def _picture(file: Generated, side: int) -> bytes | Unscored:
     return prepared if isinstance(prepared, Unscored) else prepared.media.data or b""
 
 
-def _video(file: Generated, *, sound: bool) -> _Video | Unscored:
+def _video(file: Generated, side: int, *, sound: bool) -> BlindVideo | Unscored:
     content = read_inside(file.path, file.root, DEFAULT_VIDEO_LIMITS.most_bytes)
-    if isinstance(content, Unscored):
-        return content
-    blind = blind_video(content, sound=sound)
-    return blind if isinstance(blind, Unscored) else _Video(hashlib.sha256(content).hexdigest(), blind)
+    return content if isinstance(content, Unscored) else blind_video(content, side=side, sound=sound)
 
 
 def _version(file: Generated) -> _Version:
@@ -172,5 +165,5 @@ def _bytes(content: bytes | Unscored) -> int:
     return _CACHE_BYTES + 1 if isinstance(content, Unscored) else len(content)
 
 
-def _video_bytes(video: _Video | Unscored) -> int:
-    return _CACHE_BYTES + 1 if isinstance(video, Unscored) else len(video.blind.data)
+def _video_bytes(video: BlindVideo | Unscored) -> int:
+    return _CACHE_BYTES + 1 if isinstance(video, Unscored) else len(video.data)

@@ -1,8 +1,9 @@
 """Videos encoded again, all alike: H.264 in MP4 without tags and notes of the encoder; without sound, or all with sound.
 
-Whatever the makers' files were, the sent ones have one codec, profile, level, distance of key frames and set of colour tags.
-Frames keep their time stamps. A copy of the packets would keep the maker's own settings, which tell makers apart. Where people
-hear the sound, each file has one track of it, AAC in stereo, as long as the picture and equally loud, or silent.
+Whatever the makers' files were, the sent ones have one codec, profile, level, distance of key frames and set of colour tags,
+upright frames and square pixels. Frames keep their time stamps. A copy of the packets would keep the maker's own settings,
+which tell makers apart. Where people hear the sound, each file has one track of it, AAC in stereo, as long as the picture and
+equally loud, or silent.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,13 +13,15 @@ from io import BytesIO
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from salon_judges.media.video_container import opened, outline, video_failures
+from salon_judges.media.policy import PicturePolicy
+from salon_judges.media.video_container import Outline, opened, outline, video_failures
 from salon_judges.media.video_policy import VideoLimits
 from salon_judges.media.video_sound import RATE, levelled_sound
 from salon_taxonomy.verdict import Reason, Unscored
 
 if TYPE_CHECKING:
     from av.audio.frame import AudioFrame
+    from av.video.frame import VideoFrame
 
 TYPE: Final = "video/mp4"
 _NOTES: Final = "filter_units=remove_types=6"
@@ -50,11 +53,18 @@ class BlindVideo:
     frames: tuple[float, ...]
 
 
-def blind_video(content: bytes, *, sound: bool = False) -> BlindVideo | Unscored:
+def longest_side(content: bytes) -> int | Unscored:
+    """Return how many pixels wide or high a video is, once its pixels are square; ``Unscored`` for what is no video."""
+    seen = outline(content, VideoLimits())
+    return seen if isinstance(seen, Unscored) else max(_size(seen, None))
+
+
+def blind_video(content: bytes, *, side: int | None = None, sound: bool = False) -> BlindVideo | Unscored:
     """Encode a video again: one codec, profile, level, distance of key frames and set of colour tags for all.
 
     Args:
         content: the file.
+        side: a larger video is made so wide or high, in pixels; None: it keeps its size.
         sound: with its sound, at the level of :func:`~salon_judges.media.video_sound.levelled_sound`.
 
     Returns ``Unscored`` for what is no video that can be read. Never raises for what the bytes are.
@@ -63,7 +73,7 @@ def blind_video(content: bytes, *, sound: bool = False) -> BlindVideo | Unscored
     if isinstance(seen, Unscored):
         return seen
     try:
-        data, stamps = _encoded(content)
+        data, stamps = _encoded(content, _size(seen, side))
         heard = levelled_sound(content, stamps[-1] + _last_step(stamps)) if sound else None
         return BlindVideo(_without_notes(data, heard), stamps)
     except video_failures() as error:
@@ -74,6 +84,12 @@ def filled(videos: Sequence[BlindVideo], bucket: int) -> tuple[BlindVideo, ...]:
     """Give all videos of a task one length, a multiple of ``bucket`` bytes."""
     length = -(-(max(len(video.data) for video in videos) + 8) // bucket) * bucket
     return tuple(BlindVideo(_filled(video.data, length), video.frames) for video in videos)
+
+
+def _size(seen: Outline, side: int | None) -> tuple[int, int]:
+    """Return the size in which a video is sent, before it is turned: both sides even."""
+    width, height = PicturePolicy(longest_side=side).fitting(*seen.fitting(VideoLimits().most_pixels))
+    return max(2, width - width % 2), max(2, height - height % 2)
 
 
 def _last_step(stamps: tuple[float, ...]) -> float:
@@ -104,7 +120,7 @@ def _without_notes(content: bytes, sound: "Iterator[AudioFrame] | None") -> byte
     return out.getvalue()
 
 
-def _encoded(content: bytes) -> tuple[bytes, tuple[float, ...]]:
+def _encoded(content: bytes, size: tuple[int, int]) -> tuple[bytes, tuple[float, ...]]:
     import av
     from av.video.frame import PictureType
 
@@ -115,14 +131,15 @@ def _encoded(content: bytes) -> tuple[bytes, tuple[float, ...]]:
         for frame in source.decode(video=0):
             if stream is None:
                 stream = target.add_stream("libx264", rate=30, options=dict(_ENCODER))
-                stream.width, stream.height = frame.width - frame.width % 2, frame.height - frame.height % 2
+                turns = round(frame.rotation / 90) % 4
+                stream.width, stream.height = size if turns % 2 == 0 else size[::-1]
                 stream.pix_fmt = "yuv420p"
                 stream.codec_context.time_base = _CLOCK
                 for name, value in _COLOURS.items():
                     setattr(stream.codec_context, name, value)
                 first = frame.pts or 0
             stamp = Fraction((frame.pts or 0) - first) * (frame.time_base or _CLOCK)
-            plain = frame.reformat(stream.width, stream.height, "yuv420p", dst_colorspace=_BT_709, dst_color_range=_LIMITED)
+            plain = _turned(frame.reformat(*size, "yuv420p", dst_colorspace=_BT_709, dst_color_range=_LIMITED), turns)
             plain.pts, plain.time_base = round(stamp / _CLOCK), _CLOCK
             plain.pict_type = PictureType.NONE  # else a key frame of the maker's becomes one again
             stamps.append(Fraction(plain.pts) * _CLOCK)
@@ -130,6 +147,19 @@ def _encoded(content: bytes) -> tuple[bytes, tuple[float, ...]]:
         target.mux(stream.encode())
         _forget_tags(target)
     return out.getvalue(), _seconds(stamps)
+
+
+def _turned(frame: "VideoFrame", turns: int) -> "VideoFrame":
+    """Return a frame of even sides, turned so many times by 90 degrees, counter-clockwise."""
+    if not turns:
+        return frame
+    import numpy as np
+
+    pixels = frame.to_ndarray()
+    planes = [pixels[: frame.height], *pixels[frame.height :].reshape(2, frame.height // 2, -1)]
+    luma, *colours = (np.rot90(plane, turns) for plane in planes)
+    rest = np.concatenate([colour.ravel() for colour in colours]).reshape(-1, luma.shape[1])
+    return type(frame).from_ndarray(np.ascontiguousarray(np.concatenate([luma, rest])), "yuv420p")
 
 
 def _forget_tags(target: Any) -> None:

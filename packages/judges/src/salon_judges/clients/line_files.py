@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 
 from salon_taxonomy.errors import InputError, cannot_write
 from salon_taxonomy.locked_file import LockedFile
@@ -41,21 +42,28 @@ class LineFile:
             file = LockedFile.opened(path, create=True)
             if file is None:
                 raise InputError("another process is writing this file", source=path, hint="Name another one, or wait for it.")
-            file.truncate(_whole_length(path))
+            self._end = _whole_length(path)
+            file.truncate(self._end)
         except OSError as error:
             raise cannot_write(error, path) from error
         self._file = file
+        self._one_by_one = Lock()
 
     def append(self, content: bytes) -> None:
         """Write one line; ``content`` holds no line feed. It outlives this process when this returns.
 
+        Threads may share the file. What was written of a line that the operating system refuses is cut off again.
+
         Raises:
             InputError: when the operating system refuses (a full disk).
         """
-        try:
-            self._file.write(content + b"\n")
-        except OSError as error:
-            raise cannot_write(error, self.path) from error
+        with self._one_by_one:
+            try:
+                self._file.write(content + b"\n")
+            except OSError as error:
+                self._file.truncate(self._end)
+                raise cannot_write(error, self.path) from error
+            self._end += len(content) + 1
 
     def close(self) -> None:
         """Flush to the disk and let go of the file. A second call does nothing."""

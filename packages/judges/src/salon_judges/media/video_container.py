@@ -13,7 +13,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
 from salon_judges.media.policy import PicturePolicy
-from salon_judges.media.video_policy import VideoLimits
+from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoLimits
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.media_files import bad_media
 from salon_taxonomy.picture_formats import format_of
@@ -33,6 +33,8 @@ VIDEO_ENDINGS: Final[Mapping[str, str]] = {
     "video/x-msvideo": ".avi",
 }
 """Endings of the videos that are read, by their media type."""
+_BLOCKS: Final = 1 << 18
+"""Codecs decode whole blocks, so a coded picture is somewhat larger than the one shown."""
 _LOST_SHARE: Final = 0.05
 _LOST_SECONDS: Final = 0.3
 
@@ -128,11 +130,19 @@ class Outline:
 
 
 @contextmanager
-def opened(data: bytes) -> "Iterator[InputContainer]":
-    """Yield the container, from memory, with the reader that its first bytes ask for."""
+def opened(data: bytes, most_pixels: int = DEFAULT_VIDEO_LIMITS.most_pixels) -> "Iterator[InputContainer]":
+    """Yield the container, from memory, with the reader that its first bytes ask for.
+
+    A picture of clearly more than ``most_pixels`` fails to decode, also where the head of the file states another size or
+    pictures grow within the video.
+    """
     import av
 
-    with av.open(BytesIO(data), mode="r", format=container_of(data)) as container:
+    bounded = {"max_pixels": str(most_pixels + most_pixels // 8 + _BLOCKS)}
+    with av.open(BytesIO(data), mode="r", format=container_of(data), options=bounded) as container:
+        for stream in container.streams.video:
+            if stream.codec_context is not None:
+                stream.codec_context.options = bounded
         yield container
 
 
@@ -144,7 +154,7 @@ def outline(data: bytes, limits: VideoLimits) -> Outline | Unscored:
     if container_of(data) is None:
         return bad_media("the file is none of the video containers that are read: MP4, MOV, MKV, WebM, AVI")
     try:
-        with opened(data) as container:
+        with opened(data, limits.most_pixels) as container:
             return outline_of(container, limits)
     except video_failures() as error:
         return bad_media(f"the file is cut off or damaged ({failure_words(error)})")
@@ -163,7 +173,7 @@ def outline_of(container: "InputContainer", limits: VideoLimits) -> Outline | Un
     context = streams[0].codec_context
     width, height = context.width, context.height
     if width < 1 or height < 1:
-        return bad_media("the video does not say how large its picture is")
+        return bad_media(f"the video does not say how large its picture is, or has far over {limits.most_pixels:,} pixels")
     if width * height > limits.most_pixels:
         return bad_media(f"the video has {width:,} × {height:,} pixels; at most {limits.most_pixels:,} are decoded")
     return _packets(container, streams[0], limits)
@@ -194,9 +204,10 @@ def _packets(container: "InputContainer", stream: "VideoStream", limits: VideoLi
     if not count:
         every = f"the file says of all its {hidden:,} frames that they are not to be shown"
         return bad_media(every if hidden else "there is no picture in the video")
-    if damaged or (stream.frames and count < stream.frames):
+    stated = min(stream.frames, len(stream.index_entries) or stream.frames)  # an edit list leaves frames out of the index
+    if damaged or count + hidden < stated:
         return bad_media(
-            f"the file is cut off ({count:,} of {stream.frames:,} frames are there)" if stream.frames else "the file is cut off"
+            f"the file is cut off ({count + hidden:,} of {stated:,} frames are there)" if stated else "the file is cut off"
         )
     declared = _declared_s(container)
     if declared is not None and declared - end_s > max(_LOST_SECONDS, _LOST_SHARE * declared):

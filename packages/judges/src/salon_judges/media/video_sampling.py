@@ -114,7 +114,7 @@ def sample_video(data: bytes, policy: VideoPolicy, *, limits: VideoLimits = DEFA
     wanted = times_at(policy.frames_per_second, plan.duration_s)
     chosen = thinned(wanted, policy.most_frames)
     try:
-        sampled = _taken(data, plan, chosen, policy)
+        sampled = _taken(data, plan, chosen, policy, limits.most_pixels)
     except video_failures() as error:
         return bad_media(f"the video cannot be decoded ({failure_words(error)})")
     if isinstance(sampled, Unscored):
@@ -130,7 +130,9 @@ def sample_video(data: bytes, policy: VideoPolicy, *, limits: VideoLimits = DEFA
     return SampledVideo(film, *((high, wide) if sideways else (wide, high)))
 
 
-def _taken(data: bytes, plan: Outline, times: list[float], policy: VideoPolicy) -> tuple[list[Frame], int] | Unscored:
+def _taken(
+    data: bytes, plan: Outline, times: list[float], policy: VideoPolicy, most_pixels: int
+) -> tuple[list[Frame], int] | Unscored:
     """Return the frames at the given times, and by how many degrees they had to be turned."""
     frames: list[Frame] = []
     current: tuple[VideoFrame, float] | None = None
@@ -149,7 +151,7 @@ def _taken(data: bytes, plan: Outline, times: list[float], policy: VideoPolicy) 
             frames.append(Frame(due, image))
             due = next(pending, None)
 
-    with opened(data) as container:
+    with opened(data, most_pixels) as container:
         for frame, at_s in decoded(container, plan):
             if frame.is_corrupt:
                 return bad_media(f"the video is damaged at {at_s:.2f} s")
