@@ -216,7 +216,8 @@ def _column_names(columns: Sequence[CaseColumn]) -> list[str]:
 
 
 def _card(case: Mapping[str, Any], same: Query, *, prompt: bool = True) -> dict[str, Any]:
-    names = [case["subject_model"], f"sample {case['sample']}" if case["sample"] else "", case["prompt_id"] if prompt else ""]
+    which = [f"{name} {case[name]}" for name in ("sample", "turn") if case[name]]
+    names = [case["subject_model"], *which, case["prompt_id"] if prompt else ""]
     marks = {"judges differ": case["differs"], "people and judges differ": case["disagree"]}
     return {
         "address": _case_address(case, same),
