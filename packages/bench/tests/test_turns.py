@@ -32,6 +32,7 @@ from salon_store import ResultStore
 from salon_synthetic import Item, Scene, png
 from salon_synthetic.scenes.drawing import read_scene
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.records import Score
 from salon_taxonomy.testing import HOSTILE_REPLIES, ReplayJudge
 
 TURNS = ["Make the blue star red.", "Make the red star green.", "Make the green star yellow."]
@@ -333,7 +334,8 @@ def test_no_reply_is_a_score_by_accident_and_words_of_turns_stay_data(folder: Pa
         case = Case("1", "talks", "ours", item.prompt, facts=item.facts, given=item.media)
         shapes.append([shape(each.question) for each in dry_run(suite, case, []).inquiries])
         for text in HOSTILE_REPLIES:
-            assert all(row.value is None or 0 <= row.value <= 5 for row in dry_run(suite, case, [text] * 5).records)  # type: ignore[union-attr]
+            for row in dry_run(suite, case, [text] * 5).records:
+                assert isinstance(row, Score) and (row.value is None or 0 <= row.value <= 5)
     assert shapes[0] == shapes[1]
     with pytest.raises(InputError, match="turns of a conversation"):
         make_reward("suite:./talks.toml", judge=ReplayJudge(["Answer: yes"]), source="prompts.jsonl")

@@ -178,6 +178,7 @@ def shown_media(case: Case, question: Question) -> str | None:
     files = (*case.given, *case.pictures)
     media = (*case.given_media, *case.media)
     # a turn's result is the source of the next turn
+    sums: dict[tuple[str, MediaRole | None], str | None]
     sums = {(one.sha256, MediaRole.SOURCE): file.sha256 for one, file in zip(case.media, case.pictures, strict=False)}
     sums |= {(one.sha256, one.role): file.sha256 for one, file in zip(media, files, strict=False)}
     shown = [[one.role, sums.get((one.sha256, one.role)) or one.sha256] for one in question.media]
