@@ -18,7 +18,7 @@ from salon_bench.report.gathering import gather
 from salon_bench.report.thumbnails import Thumbnail
 from salon_bench.suites import Case, dry_run, shape, suite_named
 from salon_bench.viewer.cases import CASE
-from salon_bench.viewer.pages import case_page
+from salon_bench.viewer.pages import case_page, cases_page
 from salon_bench.viewer.store_tables import StoreTables
 from salon_console import main
 from salon_judges.testing.mock_server import Script, serving
@@ -141,6 +141,10 @@ def test_a_judge_sees_source_then_result_and_the_store_keeps_their_roles(folder:
     pictures = [*re.findall(r"picture\?id=(\w+)", page)]
     assert {*pictures} == {*given, query["generation_id"][0]} and len(pictures) == 4
     assert re.findall(r'class="name"><bdi>(.*?)</bdi>', page) == ["source", "source", "mask", "result"]
+    grid = cases_page(StoreTables(folder / "results"), {"run": [*map(str, store.read("runs").collect()["run_id"].unique())]})
+    cards = re.findall(r"<article.*?</article>", grid, re.DOTALL)
+    names = [re.findall(r'<img src="picture[^>]*><span class="name"><bdi>(.*?)</bdi>', card) for card in cards]
+    assert names == [["source", "result"], ["source", "source", "mask", "result"]]
     [gallery] = gather(folder / "results", [store.read("runs").collect()["run_id"][0]])
     cards = {prompt.prompt_id: prompt.cards[0] for prompt in gallery.prompts}
     assert {name: card.names for name, card in cards.items()} == {

@@ -65,6 +65,24 @@ def test_each_row_has_its_own_picture(dataset: DataSet) -> None:
     assert view.picture("nobody") is None
 
 
+def test_an_edit_is_beside_its_source(tmp_path: Path) -> None:
+    dataset = DataSet.create(tmp_path / "edits")
+    before, after = jpeg(seed=1), jpeg(seed=2)
+    dataset.add(iter([Picture("a", after, edited=before), Picture("b", after)]), "edits", "table")
+    dataset.add(iter([Picture("c", before)]), "pictures", "table")
+    (dataset.folder / PIPELINE).write_text('[[stage]]\nuse = "look"\n')
+    view = dataset_rows(dataset.folder)
+    assert view is not None
+    pictures = {row["key"]: row["pictures"] for row in view.rows().frame.iter_rows(named=True)}
+    assert [view.picture(each["id"]) for key in "abc" for each in pictures[key]] == [before, after, None, after, before]
+    assert view.picture("\x1fnobody") is None
+    viewer = Viewer(view, SmallCopies(tmp_path / "copies"))
+    page = row_page(view, {"key": ["a"]})
+    assert page.count("<img") == 2 and "<bdi>source</bdi>" in page
+    assert isinstance(viewer.small_picture(pictures["a"][0]["id"], "large"), bytes)
+    assert row_page(view, {"key": ["c"]}).count("<img") == 1
+
+
 def test_a_selection_whose_stages_have_not_finished_is_named_and_has_no_column(dataset: DataSet) -> None:
     view = dataset_rows(dataset.folder)
     assert view is not None

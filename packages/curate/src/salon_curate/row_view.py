@@ -24,6 +24,9 @@ _MOST_VALUES: Final = 30
 """Values of a column of texts that is offered as a filter."""
 _LONGEST_VALUE: Final = 30
 _MOST_CHIPS: Final = 8
+_EDITED: Final = "\x1f"
+"""In front of a key, which has no such character: the picture that was edited into that row's."""
+_FIRST_ROWS: Final = 4
 
 
 class DataSetView(RowView):
@@ -85,15 +88,16 @@ class DataSetView(RowView):
         return details
 
     def picture(self, name: str) -> bytes | None:
-        """Return the bytes of the picture with this key."""
-        number = self.rows().frame["key"].index_of(name)
+        """Return the bytes of the picture with this key, or of the one that was edited into it."""
+        column = "edited" if name.startswith(_EDITED) else "image"
+        number = self.rows().frame["key"].index_of(name.removeprefix(_EDITED))
         if number is None:
             return None
         dataset = DataSet.open(self._folder)
         ends = list(accumulate(shard.rows for shard in dataset.shards))
         at = bisect_right(ends, number)
         first = ends[at - 1] if at else 0
-        content = read_rows(dataset.shard_path(dataset.shards[at].name), ["image"], number - first, 1)["image"][0]
+        content = read_rows(dataset.shard_path(dataset.shards[at].name), [column], number - first, 1)[column][0]
         return content if isinstance(content, bytes) else None
 
 
@@ -116,10 +120,18 @@ def _few_short(values: pl.Series) -> bool:
     return isinstance(longest, int) and longest <= _LONGEST_VALUE and values.n_unique() <= _MOST_VALUES
 
 
+def _has_edits(dataset: DataSet, shard: str) -> bool:
+    """Return whether the rows of a shard are edits: one import has one kind, and sources are too large to read them all."""
+    return read_rows(dataset.shard_path(shard), ["edited"], 0, _FIRST_ROWS)["edited"].is_not_null().any()
+
+
 def _table(dataset: DataSet, pipeline: Pipeline, finished: Sequence[Stage]) -> RowTable:
     names = [column for stage in finished for column in (*stage.writes, stage.problem)]
     frame = read_columns(dataset, pipeline.stages, [*LIGHT, *names], copies=False).collect()
-    pictures = pl.concat_list(pl.struct(pl.col("key").alias("id"), name=pl.lit(""), chosen=pl.lit(value=False)))
+    edited = [flag for shard in dataset.shards for flag in [_has_edits(dataset, shard.name)] * shard.rows]
+    source = pl.struct(pl.format(_EDITED + "{}", "key").alias("id"), name=pl.lit("source"), chosen=pl.lit(value=False))
+    alone = pl.struct(pl.col("key").alias("id"), name=pl.lit(""), chosen=pl.lit(value=False))
+    pictures = pl.when(pl.Series(edited)).then(pl.concat_list(source, alone)).otherwise(pl.concat_list(alone))
     frame = frame.with_columns(name=pl.col("key"), text=pl.col("prompt"), pictures=pictures)
     choices: dict[str, str] = {}
     notes, named, green = [], [], {}

@@ -148,6 +148,9 @@ class Generation(Record):
     prompt_id: Key
     model: Name
     sample: Count = Field(default=0, description="which of several generations for the same prompt and model")
+    turn: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="of an editing conversation the turn that made it, from 1; None: there was one instruction"
+    )
     seed: int | None = None
     kind: MediaKind = MediaKind.IMAGE
     uri: Name = Field(description="path or URI of the media file")

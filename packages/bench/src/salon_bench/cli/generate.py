@@ -89,7 +89,8 @@ def generate(
     """Make a picture or video for every prompt of PROMPTS with a diffusers pipeline, a server or any command; resumable.
 
     PROMPTS is a text file with one prompt per line, a table with a column prompt, or a folder of texts. Prompts that bring a
-    source, in a column of paths or by --source, are instructions for edits; with --video, a first_frame is animated.
+    source, in a column of paths or by --source, are instructions for edits; with --video, a first_frame is animated. Where a
+    column turns lists instructions, each edits the result of the one before.
 
     Every picture is on the disk before it is listed in generations.jsonl. After a stop or a kill, the same command makes what
     is missing. Pass the folder to salon bench run as --generations.

@@ -107,6 +107,7 @@ def _card(card: Card, prompt: PromptGroup, name: str, *, several_tasks: bool) ->
         for each in card.numbers
     ]
     who = f"{name}, sample {card.sample}" if card.sample else name
+    who += f", turn {card.turn}" if card.turn else ""
     return {
         "pictures": [
             {

@@ -70,6 +70,7 @@ class Card:
     numbers: tuple[Number, ...]
     labels: tuple[ShownLabel, ...]
     replies: tuple[ShownReply, ...]
+    turn: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +217,7 @@ def _first_prompts(cards: pl.DataFrame, most: int) -> pl.DataFrame:
 
 def _group(prompt_id: str, cards: list[Card], text: str | None, remark: str) -> PromptGroup:
     tasks = sorted({number.task for card in cards for number in card.numbers})
-    in_order = tuple(sorted(cards, key=lambda card: (card.column, card.sample)))
+    in_order = tuple(sorted(cards, key=lambda card: (card.column, card.sample, card.turn or 0)))
     return PromptGroup(prompt_id, tuple(tasks), text, in_order, remark)
 
 
@@ -240,7 +241,7 @@ class _CardMaker:
         calls = pl.concat([each.calls for each in runs])
         self._given = _given_files(calls)
         shown = sorted({sha256 for files in self._given.values() for _, sha256 in files})
-        given = pl.col("model").is_in(list(_ROLES)) & pl.col("sha256").is_in(shown)
+        given = pl.col("sha256").is_in(shown)
         generations = runs[0].read("generations").filter(pl.col("generation_id").is_in(wanted) | whole | given).collect()
         self._generations = {row["generation_id"]: row for row in generations.iter_rows(named=True)}
         sources = [_source(row) for row in self._generations.values()]
@@ -285,15 +286,16 @@ class _CardMaker:
             tuple(numbers),
             tuple(sorted(labels, key=lambda each: (each.name, each.explanation or ""))),
             tuple(self._reply(each) for each in sorted(self._calls.get(key, ()), key=self._asking_order)),
+            None if generation is None else generation["turn"],
         )
 
     def _files_given(self, row: Mapping[str, Any]) -> list[tuple[str, Thumbnail | NoThumbnail]]:
         """Return role and thumbnail of each file that came with the prompt and was shown beside the card's picture."""
         shown = self._given.get((row["run_id"], row["generation_id"]), [])
         of_prompt = [each for each in self._generations.values() if each["prompt_id"] == row["prompt_id"]]
-        known = {(each["model"], each["sha256"]): each for each in of_prompt}
-        files = [each for each in sorted(shown, key=lambda each: _ROLES.index(each[0])) if each in known]
-        return [(role.replace("_", " "), self._small[_source(known[role, sha256])]) for role, sha256 in files]
+        known = {each["sha256"]: each for each in of_prompt}
+        files = [each for each in sorted(shown, key=lambda each: _ROLES.index(each[0])) if each[1] in known]
+        return [(role.replace("_", " "), self._small[_source(known[sha256])]) for role, sha256 in files]
 
     def _picture(self, generation_id: str | None, numbers: Sequence[Number]) -> Thumbnail | NoThumbnail:
         """Return the thumbnail of a row, or the reason for none: no readable file, or several pictures."""

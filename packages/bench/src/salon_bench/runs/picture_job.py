@@ -2,9 +2,11 @@
 
     FOLDER/generations.jsonl      the manifest: a line for each picture, which suites read (``--generations FOLDER``)
     FOLDER/<prompt_id>.<sample>.png
+    FOLDER/<prompt_id>.<sample>.turn<turn>.png    of an editing conversation
 
-What comes with a prompt (sources, a first frame) is read and checked before the generator is asked, and its SHA-256 is in the
-line. What is made is decoded to its end, and flushed to the disk before its line is written. After a kill, the same command
+A prompt with several instructions (``turns``) is a conversation: each turn edits the result of the turn before. What comes
+with a prompt (sources, a first frame) is read and checked before the generator is asked, and its SHA-256 is in the line. What
+is made is decoded to its end, and flushed to the disk before its line is written. After a kill, the same command
 makes what is missing.
 """
 
@@ -19,12 +21,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from salon_bench.runs.progress import NoWatcher, RunProgress, Watcher
 from salon_bench.suites.contract.suite import SuitePrompt
 from salon_judges.clients.line_files import LineFile, lines_of
 from salon_judges.formats.generations import MANIFEST, Generated
+from salon_judges.formats.suite_prompt import turns_of
 from salon_judges.generators import PictureGenerator
 from salon_judges.media.video_container import container_of, ending_of
 from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoPolicy
@@ -47,8 +50,13 @@ _MIB: Final = 1 << 20
 _SAME: Final = ("prompt", "seed", "generator", "generator_version")
 _GIVEN: Final = (MediaRole.SOURCE, MediaRole.FIRST_FRAME)
 """The roles of what a generator is given; references and masks are for judges."""
+_SEEDS_APART: Final = 1000
+"""The seed of a turn less that of the turn before."""
 _CHECKED: Final = VideoPolicy(most_frames=1, most_pixels=1)
 """All frames of a video are decoded, and none is kept."""
+
+_Known: TypeAlias = dict[tuple[str, int, int], dict[str, Any]]
+"""The lines of the manifest by prompt, sample and turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +67,7 @@ class GenerationReport:
         made: pictures that this start made.
         kept: pictures of earlier starts.
         failed: pictures that could not be made, by reason.
-        left: pictures that were not tried, since the job stopped.
+        left: pictures that were not tried, since the job stopped or an earlier turn failed.
         problems: the first failures in words.
         manifest: the file that suites read.
     """
@@ -88,6 +96,16 @@ class _Wanted:
     generator: str
     generator_version: str
     given: tuple[Generated, ...] = ()
+    turn: int | None = None
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """The prompt, the sample and the turn of its line of the manifest."""
+        return self.prompt_id, self.sample, self.turn or 1
+
+    def source(self, path: Path, sha256: str) -> Generated:
+        """Return the picture as the source of the next turn."""
+        return Generated(self.prompt_id, MediaRole.SOURCE, 0, path, path.parent, sha256, role=MediaRole.SOURCE)
 
     @property
     def given_sha256(self) -> dict[str, list[str]]:
@@ -99,7 +117,8 @@ class _Wanted:
 
     def line(self, path: str, content: bytes, costs: Mapping[str, object]) -> dict[str, object]:
         """Return the line of the manifest."""
-        own: dict[str, object] = {name: getattr(self, name) for name in ("sample", *_SAME)}
+        names = ("sample", *(["turn"] if self.turn is not None else []), *_SAME)
+        own: dict[str, object] = {name: getattr(self, name) for name in names}
         sha256 = hashlib.sha256(content).hexdigest()
         return {"prompt_id": self.prompt_id, "path": path, **own, "sha256": sha256, **self.given_sha256, **costs}
 
@@ -126,6 +145,8 @@ async def generate_pictures(
 ) -> GenerationReport:
     """Make every picture that the folder lacks; sample ``k`` of each prompt has the seed ``seed + k``.
 
+    In a conversation each further turn has a seed that is 1000 higher. A turn that fails leaves the turns before it.
+
     Args:
         generator: entered and left here.
         prompts: with their ids.
@@ -145,35 +166,59 @@ async def generate_pictures(
         if value < 1:
             raise InputError("must be 1 or more", column=name, value=value)
     identity = (generator.name, generator.version)
-    wanted = [
-        _Wanted(item.prompt.prompt_id, sample, item.prompt.text, seed + sample, *identity, _given(item))
-        for item in prompts
-        for sample in range(samples)
-    ]
+    wanted = [_turns(item, sample, seed + sample, identity) for item in prompts for sample in range(samples)]
     manifest = folder / MANIFEST
     file, known = _opened(manifest)
     try:
-        missing = [each for each in wanted if not _is_there(each, known, manifest)]
+        missing = [left for turns in wanted if (left := _missing(turns, known, manifest))]
+        total, lacking = sum(map(len, wanted)), sum(map(len, missing))
         if on_start is not None:
-            on_start(len(wanted) - len(missing), len(wanted))
-        counts = await _Job(generator, folder, file, wanted, settings or {}, watcher or NoWatcher()).run(missing, concurrency)
+            on_start(total - lacking, total)
+        job = _Job(generator, folder, file, wanted, settings or {}, watcher or NoWatcher())
+        counts = await job.run(missing, concurrency)
     finally:
         file.close()
     tried = counts.made + counts.failed.total()
     failed = {reason.value: count for reason, count in counts.failed.most_common()}
-    kept = len(wanted) - len(missing)
-    return GenerationReport(counts.made, kept, failed, len(missing) - tried, tuple(counts.problems), manifest)
+    return GenerationReport(counts.made, total - lacking, failed, lacking - tried, tuple(counts.problems), manifest)
 
 
-def _opened(manifest: Path) -> tuple[LineFile, dict[tuple[str, int], dict[str, Any]]]:
-    """Lock the manifest, and return its lines by prompt and sample.
+def _turns(item: SuitePrompt, sample: int, seed: int, identity: tuple[str, str]) -> list[_Wanted]:
+    """Return the pictures of one sample of a prompt: one, or one for each turn."""
+    prompt_id, given = item.prompt.prompt_id, _given(item)
+    turns = [
+        _Wanted(prompt_id, sample, text, seed + (turn - 1) * _SEEDS_APART, *identity, given if turn == 1 else (), turn)
+        for turn, text in enumerate(turns_of(item.facts), 1)
+    ]
+    return turns or [_Wanted(prompt_id, sample, item.prompt.text, seed, *identity, given)]
 
-    Lines whose picture is gone are taken out of it.
+
+def _missing(turns: Sequence[_Wanted], known: _Known, manifest: Path) -> list[_Wanted]:
+    """Return the turns from the first one that is missing, which has the result of the turn before as its source.
+
+    Raises:
+        InputError: another picture was made in the place of one.
+    """
+    source: Generated | None = None
+    for number, turn in enumerate(turns):
+        first = turn if source is None else replace(turn, given=(source,))
+        if not _is_there(first, known, manifest):
+            return [first, *turns[number + 1 :]]
+        line = known[turn.key]
+        source = turn.source(manifest.parent / str(line["path"]), str(line.get("sha256")))
+    return []
+
+
+def _opened(manifest: Path) -> tuple[LineFile, _Known]:
+    """Lock the manifest, and return its lines by prompt, sample and turn.
+
+    Lines whose picture is gone are taken out of it, and those of the turns behind it.
     """
     file = LineFile(manifest)
     try:
         lines = list(_lines(manifest))
-        present = [line for line in lines if (manifest.parent / str(line["path"])).is_file()]
+        known = {_key(line): line for line in lines if (manifest.parent / str(line["path"])).is_file()}
+        present = [line for key, line in known.items() if all((*key[:2], turn) in known for turn in range(1, key[2]))]
         if len(present) < len(lines):
             replaced = file  # its lock holds while the new file is written, so no process appends to the old one
             write_whole(manifest, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in present), flushed=True)
@@ -182,7 +227,11 @@ def _opened(manifest: Path) -> tuple[LineFile, dict[tuple[str, int], dict[str, A
     except BaseException:
         file.close()
         raise
-    return file, {(line["prompt_id"], line["sample"]): line for line in present}
+    return file, {_key(line): line for line in present}
+
+
+def _key(line: Mapping[str, Any]) -> tuple[str, int, int]:
+    return line["prompt_id"], line["sample"], line.get("turn", 1)
 
 
 def _lines(manifest: Path) -> Iterator[dict[str, Any]]:
@@ -194,27 +243,33 @@ def _lines(manifest: Path) -> Iterator[dict[str, Any]]:
         lacking = [name for name in ("prompt_id", "path", "sample", *_SAME) if not isinstance(entry, dict) or name not in entry]
         if lacking:
             raise InputError("a line of another program; it lacks the key", source=manifest, line=line.number, key=lacking[0])
+        if not isinstance(entry.get("turn", 1), int):
+            raise InputError(
+                "must be a whole number from 1", source=manifest, line=line.number, key="turn", value=entry["turn"]
+            )
         yield entry
 
 
-def _is_there(wanted: _Wanted, known: dict[tuple[str, int], dict[str, Any]], manifest: Path) -> bool:
+def _is_there(wanted: _Wanted, known: _Known, manifest: Path) -> bool:
     """Return whether a picture was made before.
 
     Raises:
         InputError: another one was made in its place.
     """
-    line = known.get((wanted.prompt_id, wanted.sample))
+    line = known.get(wanted.key)
     if line is None:
         return False
     now = {name: getattr(wanted, name) for name in _SAME} | {f"{role}_sha256": None for role in _GIVEN} | wanted.given_sha256
     for name, value in now.items():
         if line.get(name) != value:
-            problem = (
-                f"sample {wanted.sample} of the prompt {wanted.prompt_id!r} was made with another {name.replace('_', ' ')}:"
-            )
+            problem = f"{_name(wanted)} of the prompt {wanted.prompt_id!r} was made with another {name.replace('_', ' ')}:"
             hint = "Give another --output, or delete this folder."
             raise InputError(problem, source=manifest, value=line.get(name), allowed=[value], hint=hint)
     return True
+
+
+def _name(wanted: _Wanted) -> str:
+    return f"sample {wanted.sample}" + (f", turn {wanted.turn}" if wanted.turn is not None else "")
 
 
 def _given(item: SuitePrompt) -> tuple[Generated, ...]:
@@ -247,32 +302,32 @@ def _problem(content: bytes, kind: MediaKind) -> Unscored | None:
 
 
 class _Job:
-    """Workers that share one iterator of wanted pictures."""
+    """Workers that share one iterator of wanted pictures; the turns of a conversation are made by one of them, in order."""
 
     def __init__(
         self,
         generator: PictureGenerator,
         folder: Path,
         file: LineFile,
-        wanted: Sequence[_Wanted],
+        wanted: Sequence[Sequence[_Wanted]],
         settings: Mapping[str, object],
         watcher: Watcher,
     ) -> None:
         self._generator = generator
         self._folder = folder
         self._file = file
-        self._total = len(wanted)
+        self._total = sum(map(len, wanted))
         self._settings = json.dumps(settings, sort_keys=True, ensure_ascii=False) if settings else None
-        ids = Counter(name.casefold() for name in {each.prompt_id for each in wanted})
+        ids = Counter(name.casefold() for name in {turns[0].prompt_id for turns in wanted})
         self._alike = {name for name, count in ids.items() if count > 1}
         self._watcher = watcher
         self._began = perf_counter()
         self._counts = _Counts()
 
-    async def run(self, missing: Sequence[_Wanted], concurrency: int) -> _Counts:
+    async def run(self, missing: Sequence[Sequence[_Wanted]], concurrency: int) -> _Counts:
         """Make the pictures."""
         waiting = iter(missing)
-        kept = self._total - len(missing)
+        kept = self._total - sum(map(len, missing))
         self._report(kept)
         async with self._generator:
             try:
@@ -283,25 +338,34 @@ class _Job:
                 raise errors.exceptions[0] from errors
         return self._counts
 
-    async def _work(self, waiting: Iterator[_Wanted], kept: int) -> None:
-        for wanted in waiting:
-            began = perf_counter()
-            edit = await self._made(wanted)
-            costs = {"seconds": round(perf_counter() - began, 6), "memory_mb": _peak_memory(), "settings": self._settings}
-            known = {name: value for name, value in costs.items() if value is not None}
-            problem = edit if isinstance(edit, Unscored) else await asyncio.to_thread(self._keep, wanted, edit, known)
-            counts = self._counts
-            if problem is None:
-                counts.made += 1
-                counts.in_a_row = 0
-            else:
-                counts.in_a_row += 1
-                counts.failed[problem.reason] += 1
-                if len(counts.problems) < _MOST_PROBLEMS:
-                    counts.problems.append(f"{wanted.prompt_id}, sample {wanted.sample}: {problem.detail}")
-            self._report(kept)
+    async def _work(self, waiting: Iterator[Sequence[_Wanted]], kept: int) -> None:
+        counts = self._counts
+        for turns in waiting:
+            source: Generated | None = None
+            for number, turn in enumerate(turns, 1):
+                made = await self._one(turn if source is None else replace(turn, given=(source,)))
+                if isinstance(made, Unscored):
+                    counts.in_a_row += 1
+                    counts.failed[made.reason] += 1
+                    left = f"; {len(turns) - number} later turns wait for it" if number < len(turns) else ""
+                    if len(counts.problems) < _MOST_PROBLEMS:
+                        counts.problems.append(f"{turn.prompt_id}, {_name(turn)}: {made.detail}{left}")
+                else:
+                    counts.made += 1
+                    counts.in_a_row = 0
+                    source = made
+                self._report(kept)
+                if isinstance(made, Unscored):
+                    break
             if counts.in_a_row >= MOST_FAILURES_IN_A_ROW:
                 return
+
+    async def _one(self, wanted: _Wanted) -> Generated | Unscored:
+        began = perf_counter()
+        edit = await self._made(wanted)
+        costs = {"seconds": round(perf_counter() - began, 6), "memory_mb": _peak_memory(), "settings": self._settings}
+        known = {name: value for name, value in costs.items() if value is not None}
+        return edit if isinstance(edit, Unscored) else await asyncio.to_thread(self._keep, wanted, edit, known)
 
     async def _made(self, wanted: _Wanted) -> Edit | Unscored:
         given: list[Media] = []
@@ -312,10 +376,10 @@ class _Job:
             given.append(media)
         return await self._generator.generate(wanted.prompt, seed=wanted.seed, given=given)
 
-    def _keep(self, wanted: _Wanted, edit: Edit, costs: Mapping[str, object]) -> Unscored | None:
+    def _keep(self, wanted: _Wanted, edit: Edit, costs: Mapping[str, object]) -> Generated | Unscored:
         """Write a picture and its line; returns the reason of a failure."""
         if edit.image is None:
-            return edit.problem()
+            return edit.problem() or bad_media("there is no picture")
         content = _data(edit.image)
         problem = _problem(content, edit.image.kind)
         if problem is not None:
@@ -323,10 +387,12 @@ class _Job:
         # file systems fold capitals
         plain = _PLAIN.fullmatch(wanted.prompt_id) and wanted.prompt_id.casefold() not in self._alike
         stem = wanted.prompt_id if plain else digest("prompt file", wanted.prompt_id)
-        path = f"{stem}.{wanted.sample}.{ending_of(content)}"
+        turn = "" if wanted.turn is None else f".turn{wanted.turn}"
+        path = f"{stem}.{wanted.sample}{turn}.{ending_of(content)}"
         write_whole(self._folder / path, content, flushed=True)
-        self._file.append(json.dumps(wanted.line(path, content, costs), ensure_ascii=False).encode())
-        return None
+        line = wanted.line(path, content, costs)
+        self._file.append(json.dumps(line, ensure_ascii=False).encode())
+        return wanted.source(self._folder / path, str(line["sha256"]))
 
     def _report(self, kept: int) -> None:
         counts = self._counts

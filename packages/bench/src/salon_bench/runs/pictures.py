@@ -85,6 +85,8 @@ def generation_id(picture: Generated, sha256: str) -> str:
         "sample": picture.sample,
         "sha256": sha256,
     }
+    if picture.turn is not None:
+        name["turn"] = picture.turn
     return digest("generation", name)
 
 
@@ -96,6 +98,7 @@ def _row(picture: Generated, prepared: PreparedPicture) -> Generation:
         prompt_id=picture.prompt_id,
         model=picture.model,
         sample=picture.sample,
+        turn=picture.turn,
         uri=_uri(picture),
         sha256=sha256,
         width=prepared.original_width,

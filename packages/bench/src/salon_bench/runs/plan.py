@@ -319,7 +319,7 @@ def _facts(prompt: SuitePrompt) -> Mapping[str, Digestible]:
 def _listing(generations: Generations, ids: Sequence[str]) -> list[Digestible]:
     """Return the paths of the files with their digests."""
     return [
-        [prompt_id, model, file.sample, file.sha256]
+        [prompt_id, model, file.sample, *([file.turn] if file.turn is not None else []), file.sha256]
         for model in generations.models
         for prompt_id in ids
         for file in generations.of(prompt_id, model)

@@ -30,6 +30,7 @@ from salon_judges.clients.chat_reply import safe_line
 from salon_judges.media import PictureCache, PicturePolicy
 from salon_taxonomy.answers import Parsed
 from salon_taxonomy.digest import Digestible, digest
+from salon_taxonomy.enums import MediaRole
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Question
 from salon_taxonomy.records import Finish, Generation, JudgeCall, Record
@@ -154,12 +155,10 @@ class CaseReplies:
 
     def keep(self, key: str, call: Call, attempts: Sequence[ReadReply], *, first: int) -> None:
         """Write a row for each attempt; they outlive this process when this returns."""
-        case = self.case
+        case, judged = self.case, _judged(self.case, call.question)
         numbered = enumerate(attempts, start=first)
         rows = [
-            call_row(
-                attempt, key, call, at, self.context, case.case_id, case.generation_id, shown=shown_media(case, call.question)
-            )
+            call_row(attempt, key, call, at, self.context, case.case_id, judged, shown=shown_media(case, call.question))
             for at, attempt in numbered
         ]
         self.checkpoint.record(rows)
@@ -178,9 +177,19 @@ def shown_media(case: Case, question: Question) -> str | None:
     """
     files = (*case.given, *case.pictures)
     media = (*case.given_media, *case.media)
-    sums = {(one.sha256, one.role): file.sha256 for one, file in zip(media, files, strict=False)}
+    # a turn's result is the source of the next turn
+    sums: dict[tuple[str, MediaRole | None], str | None]
+    sums = {(one.sha256, MediaRole.SOURCE): file.sha256 for one, file in zip(case.media, case.pictures, strict=False)}
+    sums |= {(one.sha256, one.role): file.sha256 for one, file in zip(media, files, strict=False)}
     shown = [[one.role, sums.get((one.sha256, one.role)) or one.sha256] for one in question.media]
     return json.dumps(shown) if shown else None
+
+
+def _judged(case: Case, question: Question) -> str | None:
+    """Return the generation of the one turn whose result a question shows, or else that of the case."""
+    triples = zip(case.generation_ids, case.media, case.pictures, strict=False)
+    shown = [name for name, one, file in triples if file.turn and any(one is each for each in question.media)]
+    return shown[0] if len(shown) == 1 else case.generation_id
 
 
 def call_row(

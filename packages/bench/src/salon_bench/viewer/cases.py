@@ -89,10 +89,10 @@ def run_cases(tables: StoreTables, run_ids: Sequence[str]) -> pl.DataFrame:
     """Return the cases of runs, by prompt, model and sample.
 
     Returns:
-        The columns of :data:`CASE`; ``sample``; ``text`` of the prompt (null where the store has none); ``chips``: a list of
-        ``task``, ``dimension``, ``value`` and ``reason`` of each verdict; ``labels``: names of labels; ``differs``: whether
-        verdicts of one question about the picture differ, among all runs of the store; ``people``: whether people scored or
-        rated it; ``disagree``: the questions in which people and judges see it differently (:func:`disagreements`).
+        The columns of :data:`CASE`; ``sample`` and ``turn``; ``text`` of the prompt (null where the store has none); ``chips``:
+        a list of ``task``, ``dimension``, ``value`` and ``reason`` of each verdict; ``labels``: names of labels; ``differs``:
+        whether verdicts of one question about the picture differ, among all runs of the store; ``people``: whether people
+        scored or rated it; ``disagree``: the questions in which people and judges see it differently (:func:`disagreements`).
     """
     state = tables.state("scores", "ratings", "assessments", "generations", "prompts", "run_prompts")
     return tables.kept(("cases", *run_ids), state, lambda: _run_cases(tables, run_ids))
@@ -123,7 +123,8 @@ def _run_cases(tables: StoreTables, run_ids: Sequence[str]) -> pl.DataFrame:
         .group_by("run_id", "generation_id")
         .agg(labels=pl.col("label").unique(maintain_order=True))
     )
-    generations = tables.rows("generations", pl.col("generation_id").is_in(pictures)).select("generation_id", "sample")
+    generations = tables.rows("generations", pl.col("generation_id").is_in(pictures))
+    generations = generations.select("generation_id", "sample", "turn")
     cases = cases.join(labels, on=["run_id", "generation_id"], how="left", nulls_equal=True)
     cases = cases.join(generations, on="generation_id", how="left")
     cases = cases.join(_texts(tables, scores, mine), on=["run_id", "prompt_id"], how="left")
@@ -134,7 +135,7 @@ def _run_cases(tables: StoreTables, run_ids: Sequence[str]) -> pl.DataFrame:
             pl.col("disagree").fill_null([]),
             *(pl.col("generation_id").is_in(of).fill_null(value=False).alias(name) for name, of in marks.items()),
         )
-        .sort("prompt_id", "subject_model", "run_id", "sample", "generation_id")
+        .sort("prompt_id", "subject_model", "run_id", "sample", "turn", "generation_id")
     )
 
 

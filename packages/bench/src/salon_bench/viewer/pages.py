@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import polars as pl
 
@@ -36,7 +36,7 @@ from salon_bench.viewer.store_tables import StoreTables
 from salon_console import numbers
 from salon_console.forest_plot import ForestPlot, PlotRow
 from salon_console.templates import page_template
-from salon_taxonomy.enums import MediaKind
+from salon_taxonomy.enums import MediaKind, MediaRole
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
 
@@ -45,6 +45,7 @@ _MOST_CARDS: Final = 600
 """Cards side by side on one page, about."""
 _MOST_IN_A_CELL: Final = 12
 _MOST_GIVEN: Final = 12
+_Given: TypeAlias = Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]]
 _MOST_ROWS: Final = 500
 """Verdicts, labels and replies on the page of a case, of each."""
 
@@ -123,6 +124,7 @@ def cases_page(tables: StoreTables, query: Query) -> str:
     whole = {part: run_id for run_id in run_ids for part in known[run_id].parts}
     shown = shown.with_columns(column=pl.col("run_id").replace(whole))
     columns = _columns(shown) if beside else []
+    given = _given(tables, shown)
     same = {name: list(values) for name, values in query.items() if name != "page"} | {"run": run_ids}
     offered = choices(every)
     body = card_page(
@@ -138,8 +140,8 @@ def cases_page(tables: StoreTables, query: Query) -> str:
         counts=f"{cases.height:,} of {numbers.counted(every.height, 'case')}",
         page=page,
         pages=pages,
-        cards=[] if beside else [_card(row, same) for row in shown.iter_rows(named=True)],
-        beside={"columns": _column_names(columns), "rows": _rows(shown, columns, same)} if beside else None,
+        cards=[] if beside else [_card(row, same, given) for row in shown.iter_rows(named=True)],
+        beside={"columns": _column_names(columns), "rows": _rows(shown, columns, same, given)} if beside else None,
         toggle=(address("run", **{**same, "beside": ["" if beside else "1"]}), "one by one" if beside else "side by side"),
     )
     running = any(known[run_id].state == RunState.RUNNING for run_id in run_ids)
@@ -188,7 +190,7 @@ def _run_line(run: RunStatus) -> str:
     return f"{run.run_id}: {run.suite}, judged by {judge}, {run.state.value}, {_progress(run) or 'no cases'}"
 
 
-def _rows(cases: pl.DataFrame, columns: Sequence[CaseColumn], same: Query) -> list[dict[str, Any]]:
+def _rows(cases: pl.DataFrame, columns: Sequence[CaseColumn], same: Query, given: _Given) -> list[dict[str, Any]]:
     """Return a row for each prompt, with the cards of each column."""
     place = {(column.run_id, column.model): number for number, column in enumerate(columns)}
     rows: dict[str, dict[str, Any]] = {}
@@ -199,7 +201,7 @@ def _rows(cases: pl.DataFrame, columns: Sequence[CaseColumn], same: Query) -> li
         )
         cell = row["cells"][place[case["column"], case["subject_model"]]]
         if len(cell) < _MOST_IN_A_CELL:
-            cell.append(_card(case, same, prompt=False))
+            cell.append(_card(case, same, given, prompt=False))
         else:
             row["more"] += 1
     return list(rows.values())
@@ -215,12 +217,17 @@ def _column_names(columns: Sequence[CaseColumn]) -> list[str]:
     return [column.model if models.count(column.model) == 1 else f"{column.model} · {column.run_id}" for column in columns]
 
 
-def _card(case: Mapping[str, Any], same: Query, *, prompt: bool = True) -> dict[str, Any]:
-    names = [case["subject_model"], f"sample {case['sample']}" if case["sample"] else "", case["prompt_id"] if prompt else ""]
+def _card(case: Mapping[str, Any], same: Query, given: _Given, *, prompt: bool = True) -> dict[str, Any]:
+    which = [f"{name} {case[name]}" for name in ("sample", "turn") if case[name]]
+    names = [case["subject_model"], *which, case["prompt_id"] if prompt else ""]
+    beside = [
+        picture(row["generation_id"], "small", role) for role, row in given.get(case["generation_id"], ())[:_MOST_GIVEN] if row
+    ]
+    judged = [] if case["sample"] is None else [picture(case["generation_id"], "small", "result" if beside else "")]
     marks = {"judges differ": case["differs"], "people and judges differ": case["disagree"]}
     return {
         "address": _case_address(case, same),
-        "pictures": [] if case["sample"] is None else [picture(case["generation_id"], "small")],
+        "pictures": [*beside, *judged],
         "names": [name for name in names if name],
         "text": cut(case["text"]) if prompt else "",
         **_chips(case),
@@ -282,7 +289,7 @@ def case_page(tables: StoreTables, query: Query) -> str:
         heading="Prompt",
         details="Replies as they came",
         text=cut(case["text"], MOST_RAW) or "(the store has no text of this prompt)",
-        pictures=_pictures(tables, case, calls),
+        pictures=_pictures(tables, case),
         chips=_chips(case)["chips"],
         calls=[_call(call) for call in calls.sort("step", "attempt", "call_id").head(_MOST_ROWS).iter_rows(named=True)],
         verdicts=_verdicts(others, ratings, case["disagree"]) if generation is not None else [],
@@ -295,24 +302,37 @@ def case_page(tables: StoreTables, query: Query) -> str:
     return shell(f"{case['subject_model']}: {case['prompt_id']}", body, crumbs=[("Runs", "."), (str(case["run_id"]), back)])
 
 
-def _pictures(tables: StoreTables, case: Mapping[str, Any], calls: pl.DataFrame) -> list[dict[str, Any]]:
+def _given(tables: StoreTables, cases: pl.DataFrame) -> _Given:
+    """Return, by picture, role and row of each file that questions showed beside it; without a row where that is unknown."""
+    files = tables.rows("generations", pl.col("prompt_id").is_in(cases["prompt_id"].unique().implode()))
+    if not files.filter(pl.col("model").is_in(list(MediaRole)) | pl.col("turn").is_not_null()).height:
+        return {}
+    known = {(row["prompt_id"], row["sha256"]): row for row in files.sort("generation_id").iter_rows(named=True)}
+    runs = {name for run_id in cases["run_id"].unique() for name in (run_id, run_id.partition(RESCORED)[0])}
+    about = pl.col("generation_id").is_in(cases["generation_id"].drop_nulls().unique().implode())
+    calls = tables.rows("judge_calls", pl.col("run_id").is_in(runs) & about & pl.col("shown").is_not_null()).sort("call_id")
+    prompts = dict(cases.select("generation_id", "prompt_id").iter_rows())
+    given: dict[str, dict[tuple[str, str], Mapping[str, Any]]] = {}
+    for generation, text in calls.select("generation_id", "shown").iter_rows():
+        rows = {each: known.get((prompts[generation], each[1]), {}) for each in given_files(text)}
+        given.setdefault(generation, {}).update(rows)
+    return {name: [(role.replace("_", " "), row) for (role, _), row in rows.items()] for name, rows in given.items()}
+
+
+def _pictures(tables: StoreTables, case: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return what the questions of a case showed beside the picture that was judged, each with its role, and that picture."""
     if case["sample"] is None:
         return []
     own = tables.rows("generations", pl.col("generation_id") == case["generation_id"])
     is_video = MediaKind.VIDEO in own["kind"]
     judged = picture(case["generation_id"], "large", video=is_video) | {"alt": "The picture that was judged"}
-    shown = calls.sort("call_id")["shown"].drop_nulls()
-    given = [*dict.fromkeys(one for text in shown for one in given_files(text))][:_MOST_GIVEN]
+    given = _given(tables, pl.DataFrame({name: [case[name]] for name in CASE})).get(case["generation_id"], [])[:_MOST_GIVEN]
     if not given:
         return [judged]
-    of_prompt = (pl.col("prompt_id") == case["prompt_id"]) & pl.col("sha256").is_in([sha256 for _, sha256 in given])
-    known = {row["sha256"]: row for row in tables.rows("generations", of_prompt).sort("generation_id").iter_rows(named=True)}
-    beside = []
-    for role, sha256 in given:
-        row, name = known.get(sha256, {}), role.replace("_", " ")
-        shown_file = picture(row.get("generation_id"), "large", name, video=row.get("kind") == MediaKind.VIDEO)
-        beside.append(shown_file | {"alt": f"The {name}"})
+    beside = [
+        picture(row.get("generation_id"), "large", name, video=row.get("kind") == MediaKind.VIDEO) | {"alt": f"The {name}"}
+        for name, row in given
+    ]
     return [*beside, judged | {"name": "result"}]
 
 

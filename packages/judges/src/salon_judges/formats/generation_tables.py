@@ -30,6 +30,7 @@ class GeneratedRow:
         root: the folder that the file must lie in.
         model: None when the table has no such column.
         sample: from 0.
+        turn: of an editing conversation, from 1; None where the table has none.
         seconds, memory_mb, settings: as of ``records.Generation``; None where the table has none.
     """
 
@@ -38,6 +39,7 @@ class GeneratedRow:
     root: Path
     model: str | None
     sample: int
+    turn: int | None = None
     seconds: float | None = None
     memory_mb: float | None = None
     settings: str | None = None
@@ -64,7 +66,8 @@ def read_table(source: Path, *, absolute_paths: bool = False) -> Iterator[Genera
         model = _text(row, "model", where) if "model" in row else None
         seconds, memory_mb = (_positive(row, name, where) for name in ("seconds", "memory_mb"))
         settings = None if row.get("settings") in (None, "") else _text(row, "settings", where)
-        yield GeneratedRow(prompt_id, path, root, model, _sample(row, where), seconds, memory_mb, settings)
+        sample, turn = _whole(row, "sample", 0, where), _whole(row, "turn", 1, where)
+        yield GeneratedRow(prompt_id, path, root, model, sample or 0, turn, seconds, memory_mb, settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +107,15 @@ def _positive(row: Row, column: str, where: _Where) -> float | None:
     return number
 
 
-def _sample(row: Row, where: _Where) -> int:
-    value = row.get("sample")
+def _whole(row: Row, column: str, least: int, where: _Where) -> int | None:
+    """Return a whole number; None for an empty cell."""
+    value = row.get(column)
     if value is None or value == "":
-        return 0
+        return None
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < len(str(_MOST_SAMPLES)):
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MOST_SAMPLES:
-        raise where.wrong("must be a whole number from 0", "sample", value)
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < _MOST_SAMPLES:
+        raise where.wrong(f"must be a whole number from {least}", column, value)
     return value
 
 

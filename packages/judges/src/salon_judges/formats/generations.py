@@ -2,7 +2,7 @@
 
     pictures/0001.png, pictures/0002.1.webp     a folder: <prompt_id>[.<sample>].<extension>
     pictures/0001/0.png, pictures/0001/1.png    a folder for each prompt: <prompt_id>/<sample>.<extension>
-    generations.csv|jsonl|parquet               a table: prompt_id, path, and if wanted model, sample
+    generations.csv|jsonl|parquet               a table: prompt_id, path, and if wanted model, sample, turn
     pictures/generations.jsonl                  a folder with such a table, as `salon bench generate` makes it
 
 No picture is opened here: a damaged file is found when its case is prepared (``salon_judges.media``).
@@ -39,6 +39,7 @@ class Generated:
         prompt_id: the prompt it was made for.
         model: who made it; of a file of a prompt its role.
         sample: which of several for the same prompt and model, from 0.
+        turn: of an editing conversation the turn that made it, from 1; None: there was one instruction.
         path: where the file lies.
         root: the folder it must not lead out of.
         sha256: of the file when the run was planned, empty for one that could not be read; None: unknown.
@@ -58,6 +59,7 @@ class Generated:
     settings: str | None = None
     role: MediaRole = MediaRole.RESULT
     data: bytes | None = field(default=None, repr=False)
+    turn: int | None = None
 
 
 class Generations:
@@ -74,7 +76,7 @@ class Generations:
         unknown: ids in a table for which the suite has no prompt, each once, in the table's order; their rows were left out.
 
     Raises:
-        InputError: when two files claim the same prompt, model and sample.
+        InputError: when two files claim the same prompt, model, sample and turn.
     """
 
     def __init__(self, files: Iterable[Generated], *, left_out: Sequence[Path] = (), unknown: Sequence[str] = ()) -> None:
@@ -87,9 +89,9 @@ class Generations:
                 self.models += (file.model,)
             self._files.setdefault((file.prompt_id, file.model), []).append(file)
         for pictures in self._files.values():
-            pictures.sort(key=lambda picture: picture.sample)
+            pictures.sort(key=_order)
             for one, other in pairwise(pictures):
-                if one.sample == other.sample:
+                if _order(one) == _order(other):
                     raise InputError(
                         f"two files for sample {one.sample} of one prompt by {one.model!r}, this and",
                         source=other.path,
@@ -98,7 +100,7 @@ class Generations:
                     )
 
     def of(self, prompt_id: str, model: str) -> tuple[Generated, ...]:
-        """Return the files for one prompt, by sample."""
+        """Return the files for one prompt, by sample and turn."""
         return tuple(self._files.get((prompt_id, model), ()))
 
     def __len__(self) -> int:
@@ -122,9 +124,9 @@ def read_generations(
     table.
 
     In a table (``.csv`` with a header, ``.jsonl``, ``.parquet``) the columns ``prompt_id`` and ``path`` must be there;
-    ``sample`` (0 when absent), ``model``, ``seconds``, ``memory_mb`` and ``settings`` may. Where there is a column ``model``,
-    only the rows of the model asked for are taken. Other columns mean nothing here. Paths start at the table's folder and stay
-    in it.
+    ``sample`` (0 when absent), ``turn``, ``model``, ``seconds``, ``memory_mb`` and ``settings`` may. Where there is a column
+    ``model``, only the rows of that model are taken. Other columns mean nothing here. Paths start at the table's folder
+    and stay in it.
 
     Args:
         source: the folder or the table.
@@ -157,6 +159,10 @@ def read_generations(
         hint = f"Give a folder of pictures, or a table of paths ({', '.join(TABLE_ENDINGS)})."
         raise missing_path(source, "file or folder", meaning=hint)
     return _read_table(source, model, known, absolute_paths=absolute_paths)
+
+
+def _order(file: Generated) -> tuple[int, int]:
+    return file.sample, file.turn or 0
 
 
 def read_own_names(source: Path, model: str | None = None) -> tuple[Generated, ...]:
@@ -285,6 +291,7 @@ def _read_table(source: Path, model: str, known: frozenset[str], *, absolute_pat
             seconds=row.seconds,
             memory_mb=row.memory_mb,
             settings=row.settings,
+            turn=row.turn,
         )
         for row in mine
         if row.prompt_id in known

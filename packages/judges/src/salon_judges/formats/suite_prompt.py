@@ -1,11 +1,14 @@
 """A prompt with what a benchmark knows about it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from salon_judges.formats.generations import Generated
 from salon_taxonomy.digest import Digestible
 from salon_taxonomy.records import Prompt
+
+TURNS = "turns"
+"""The column of prompts with the instructions of an editing conversation, and the fact that it becomes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +24,14 @@ class SuitePrompt:
     prompt: Prompt
     facts: Mapping[str, Digestible] = field(default_factory=dict, hash=False)
     media: tuple[Generated, ...] = ()
+
+
+def turns_of(facts: Mapping[str, Digestible]) -> Sequence[str]:
+    """Return the instructions of an editing conversation, the fact ``turns`` of its prompt; empty for any other prompt.
+
+    Example:
+        >>> turns_of({"turns": ["Make the star red.", "Make it larger."]}), turns_of({"turns": 3})
+        (['Make the star red.', 'Make it larger.'], [])
+    """
+    turns = facts.get(TURNS)
+    return [str(each) for each in turns] if isinstance(turns, list) else []

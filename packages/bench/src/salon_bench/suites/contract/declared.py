@@ -41,6 +41,7 @@ from salon_bench.suites.contract.questions import (
 from salon_bench.suites.contract.soft_answers import OFF_MENU, soft_form
 from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary
 from salon_judges.formats.generations import PICTURE_SUFFIXES, VIDEO_SUFFIXES, Generations, read_generations
+from salon_judges.formats.suite_prompt import TURNS, turns_of
 from salon_judges.media import PicturePolicy, VideoPolicy
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.enums import MediaRole
@@ -57,12 +58,14 @@ OVERALL: Final = "overall"
 """The dimension of the number over all questions."""
 _RULES_VERSION: Final = 2  # raised by hand when instructions, parsers or rows change their meaning
 _QUESTION: Final = "question"
-_LATER_KEYS: Final = ("soft", "prompt", "units", "shows", "when", "part")
+_LATER_KEYS: Final = ("soft", "prompt", "units", "shows", "when", "part", "turn")
 """Keys of a question without which a file keeps the version that it had before they existed."""
 _LATER_TABLE_KEYS: Final = ("soft", "shows", "frames_per_second", "over")
 """The same of the keys before the questions."""
 _NUMBER: Final = "number"
 _EACH: Final = "each"
+_INSTRUCTION: Final = "instruction"
+"""The word in braces for the instruction of the turn that a question is about."""
 _ROUNDING: Final = 1e-9
 _RESULT: Final = {MediaRole.RESULT: 1}
 _ITEMS: Final = (
@@ -93,6 +96,16 @@ Shows: TypeAlias = Annotated[list[str], AfterValidator(_roles_of)]
 """Roles in the order in which they are shown; those with a question mark where the prompt has them."""
 
 
+def _turn_of(turn: object) -> object:
+    """Check the turn of a question."""
+    if turn != "each" and (isinstance(turn, bool) or not isinstance(turn, int) or turn < 1):
+        raise ValueError('must be the number of a turn, from 1, or "each"')
+    return turn
+
+
+Turn: TypeAlias = Annotated[Any, AfterValidator(_turn_of)]
+
+
 class QuestionTable(BaseModel):
     """A table ``[[question]]`` of a suite file.
 
@@ -116,6 +129,9 @@ class QuestionTable(BaseModel):
         when: a formula over the columns of the prompts; where it is false, the question is not asked. None: always.
         part: which part of videos is shown, from 0 to 1 of their length: ``[0, 0]`` is the first frame, ``[1, 1]`` the last.
             None: the whole.
+        turn: of an editing conversation (the column ``turns``): the question is about this turn, from 1, or is asked about
+            ``each``; then ``each`` has one item for each turn. Its ``{instruction}`` is the turn's, its result too, and its
+            source is what the turn edited. None: about all results together.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -133,6 +149,12 @@ class QuestionTable(BaseModel):
     shows: Shows | None = None
     when: str | None = Field(default=None, min_length=1)
     part: Part | None = None
+    turn: Turn | None = None
+
+    @property
+    def repeated(self) -> bool:
+        """Whether it is asked several times, as ``id.1``, ``id.2``, …"""
+        return self.each is not None or self.turn == _EACH
 
 
 class NumberTable(BaseModel):
@@ -226,6 +248,8 @@ class DeclaredSuite(SuiteBase):
         none_paid = None if any(self._spans.values()) or self._means else "no answer to its questions is a number"
         if any(number.id == OVERALL and number.range is None for number in numbers):
             none_paid = "its number overall has no range"
+        if any(question.turn is not None for question, _ in questions):
+            none_paid = "its questions are about turns of a conversation"
         self.reward = RewardSpec(of=self._reward, why_not=none_paid)
         self.soft_steps = tuple(question.id for question, form in questions if form.weigh is not None)
         left_out = {name for name in _LATER_TABLE_KEYS if not getattr(table, name)}
@@ -287,11 +311,13 @@ class DeclaredSuite(SuiteBase):
             for question, _ in self.questions
             for name in (*placeholders(question.ask), *filter(None, [question.each, question.prompt, question.units]))
             if name != "prompt" and not (name == _EACH and question.each) and name not in self._shows(question)
+            if not (name == _INSTRUCTION and question.turn)
         }
+        wanted |= dict.fromkeys([TURNS for question, _ in self.questions if question.turn is not None], "turn")
         if self.table.group is not None:
             wanted[self.table.group] = "group"
         for column, where in wanted.items():
-            if item.facts.get(column) in (None, "", []):
+            if item.facts.get(column) in (None, "", []) or (column == TURNS and not turns_of(item.facts)):
                 problem = (
                     f"the prompt {item.prompt.prompt_id!r} has nothing in the column that {self.file.name} names ({where}):"
                 )
@@ -384,7 +410,9 @@ class DeclaredSuite(SuiteBase):
         worth: list[tuple[float, Verdict[float]]] = []
         for weight, question in asked:
             for name, verdict in numbers_of(question.form, verdicts[question.step]).items():
-                row = case.score(SEVERAL_GROUPS.join((*groups, *question.groups)), question.step + name, verdict)
+                row = case.in_turn(question.turn).score(
+                    SEVERAL_GROUPS.join((*groups, *question.groups)), question.step + name, verdict
+                )
                 rows.append(row)
                 answers[row.dimension] = verdict
                 if self._spans[self._metric(row.dimension)] is not None:
@@ -400,7 +428,8 @@ class DeclaredSuite(SuiteBase):
             (table.weight, each)
             for table, form in self.questions
             if _is_asked(table, facts)
-            for each in _asked(table, form, facts, prompt, _counts(self._shows(table), facts))
+            for turn in _turns(table, facts)
+            for each in _asked(table, form, facts, prompt, _counts(self._shows(table), facts, turn), turn)
         ]
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
@@ -451,7 +480,7 @@ class DeclaredSuite(SuiteBase):
 
     def _metric(self, dimension: str) -> str:
         """Return the number that a row counts in: ``detail`` for ``detail.3``, the third item of the question ``detail``."""
-        repeated = "|".join(re.escape(each.id) for each, _ in self.questions if each.each)
+        repeated = "|".join(re.escape(each.id) for each, _ in self.questions if each.repeated)
         return re.sub(rf"^({repeated})\.\d+", r"\1", dimension) if repeated else dimension
 
     def _worth(self, row: Score) -> float | None:
@@ -472,7 +501,14 @@ def _is_asked(table: QuestionTable, facts: Mapping[str, Digestible]) -> bool:
     return table.when is None or Formula(table.when).holds(facts)
 
 
-def _counts(roles: Mapping[MediaRole, bool], facts: Mapping[str, Digestible]) -> dict[MediaRole, int]:
+def _turns(table: QuestionTable, facts: Mapping[str, Digestible]) -> Sequence[int | None]:
+    """Return the turns of a prompt that a question is about; None stands for all together."""
+    if table.turn is None:
+        return [None]
+    return [turn for turn in range(1, len(turns_of(facts)) + 1) if table.turn in (_EACH, turn)]
+
+
+def _counts(roles: Mapping[MediaRole, bool], facts: Mapping[str, Digestible], turn: int | None) -> dict[MediaRole, int]:
     """Return how many pictures and videos there are in each role; a role that the prompt may lack is left out then.
 
     Raises:
@@ -480,28 +516,44 @@ def _counts(roles: Mapping[MediaRole, bool], facts: Mapping[str, Digestible]) ->
     """
     counts = {}
     for role in roles:
-        files = [None] if role == MediaRole.RESULT else facts[role.value]
+        if role == MediaRole.RESULT:
+            files: Digestible = [None] if turn is not None else turns_of(facts) or [None]
+        else:
+            files = facts[role.value] if role != MediaRole.SOURCE or turn in (None, 1) else [None]
         counts[role] = len(files) if isinstance(files, list) else 1
     return {role: count for role, count in counts.items() if count or roles[role]}
 
 
 def _asked(
-    table: QuestionTable, form: Form, facts: Mapping[str, Digestible], prompt: str, roles: Mapping[MediaRole, int]
+    table: QuestionTable,
+    form: Form,
+    facts: Mapping[str, Digestible],
+    prompt: str,
+    roles: Mapping[MediaRole, int],
+    turn: int | None,
 ) -> list[PictureQuestion]:
-    """Return the questions of one table about a prompt's picture: one, or one for each item.
+    """Return the questions of one table about a prompt's picture, or a turn of it: one, or one for each item.
 
     Raises:
-        InputError: an item is neither a text nor a table of ``text`` and ``needs``.
+        InputError: an item is neither a text nor a table of ``text`` and ``needs``, or there is not one for each turn.
     """
-    words = {**facts, "prompt": prompt}
+    instruction = None if turn is None else turns_of(facts)[turn - 1]
+    words = {**facts, "prompt": prompt, **({_INSTRUCTION: instruction} if turn is not None else {})}
+    of_each_turn = table.turn == _EACH and turn is not None
     if table.each is None:
-        shown = None if table.prompt is None else _lines(facts[table.prompt])
+        shown = instruction if table.prompt is None else _lines(facts[table.prompt])
         own = form if table.units is None else AnyScore(cast("float", facts[table.units]))
         shows, whole = with_roles(table.ask, roles or _RESULT, words)
-        return [PictureQuestion(table.id, whole, own, tuple(table.needs), shown, tuple(shows), part=_ends(table))]
-    items = facts[table.each]
+        step = f"{table.id}.{turn}" if of_each_turn else table.id
+        return [PictureQuestion(step, whole, own, tuple(table.needs), shown, tuple(shows), part=_ends(table), turn=turn)]
+    cell = facts[table.each]
+    items = cell if isinstance(cell, list) else [cell]
+    if of_each_turn and len(items) != len(turns_of(facts)):
+        raise InputError("has not one item for each turn:", column=table.each, value=items)
     asked = []
-    for number, item in enumerate(items if isinstance(items, list) else [items], start=1):
+    for number, item in enumerate(items, start=1):
+        if of_each_turn and number != turn:
+            continue
         fields = item if isinstance(item, Mapping) else {"text": item}
         text, needs = fields.get("text"), fields.get("needs") or []
         if (
@@ -516,7 +568,7 @@ def _asked(
         shows, whole = with_roles(table.ask, roles or _RESULT, {**words, _EACH: text})
         groups = _item_groups(fields.get("group"), table.each)
         step = f"{table.id}.{number}"
-        asked.append(PictureQuestion(step, whole, own, parents, shows=tuple(shows), groups=groups, part=_ends(table)))
+        asked.append(PictureQuestion(step, whole, own, parents, None, tuple(shows), groups, _ends(table), turn))
     return asked
 
 
@@ -640,7 +692,7 @@ def _questions(tables: object, places: Places, *, soft: bool, shows: Sequence[st
                 add("is a role that some prompts lack, so the text cannot name it:", key="ask", value=name)
         if table.each is not None and _EACH not in placeholders(table.ask):
             add("is asked for each item of a column, so its text must contain {each}; the column:", key=_EACH, value=table.each)
-        yes_no = tuple(other.id for other, earlier in questions if isinstance(earlier, YesNo) and other.each is None)
+        yes_no = tuple(other.id for other, earlier in questions if isinstance(earlier, YesNo) and not other.repeated)
         for parent in table.needs:
             if parent not in yes_no or not isinstance(form, YesNo):
                 problem = "a yes-or-no question can need earlier ones, not"
@@ -679,7 +731,7 @@ def _misread(
     """Yield what is wrong with a name that the formula of the number at a place reads, and the name."""
     if _fault_of(formula) is not None:
         return
-    asked = [(each.id + name, each.each is not None) for each, form in questions for name in form.spans]
+    asked = [(each.id + name, each.repeated) for each, form in questions for name in form.spans]
     several = {name.replace("-", "_") for name, repeated in asked if repeated}
     of_numbers = [each.id.replace("-", "_") for each in numbers]
     every = [*(name.replace("-", "_") for name, _ in asked), *of_numbers]
@@ -687,7 +739,7 @@ def _misread(
         if every.count(name) > 1:
             yield "is the name of several numbers, as a formula writes - as _:", name
         elif name in several:
-            yield "is asked for each item of a column, and a formula cannot read several answers:", name
+            yield "is asked for each item or turn, and a formula cannot read several answers:", name
         elif name in of_numbers[place:]:
             yield "is no earlier number, and a formula reads no other one:", name
 

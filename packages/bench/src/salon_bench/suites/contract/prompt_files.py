@@ -6,6 +6,8 @@ prompts.csv|json|jsonl|parquet
 prompts/                     a folder: a prompt in each <prompt_id>.txt; a picture without one is a prompt without words
 released/                    a folder of any files, with a SQL query that makes such a table of them
 
+A row of an editing conversation has its instructions in the column ``turns``, a list of texts; it needs no ``prompt``.
+
 A suite that shows a prompt's own pictures names their roles (``MediaRole``); then the columns of those names hold files: a path
 from the folder of the table, or in Parquet the bytes, as they are or in a struct of ``bytes`` and ``path``; a list for several.
 ``source_sha256`` beside ``source`` is checked where it is there.
@@ -23,6 +25,7 @@ from salon_console.hub_files import linked_folder
 from salon_console.table_rows import TABLE_ENDINGS, TableRow, UsableRows, unique_rows
 from salon_judges.formats.generation_tables import located
 from salon_judges.formats.generations import PICTURE_SUFFIXES, VIDEO_SUFFIXES, Generated, Generations, read_generations
+from salon_judges.formats.suite_prompt import TURNS
 from salon_judges.media.policy import DEFAULT_LIMITS
 from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS
 from salon_taxonomy.digest import Digestible, file_sha256
@@ -183,7 +186,13 @@ def _text(file: Path) -> str:
 
 def _row(row: TableRow, suite: str, roles: Mapping[MediaRole, bool]) -> SuitePrompt:
     column = next((name for name in _COLUMNS if name in row.cells), "prompt")
-    text = row.text(column)
+    turns = row.cells.get(TURNS)
+    if isinstance(turns, list) and not (turns and all(isinstance(each, str) and each.strip() for each in turns)):
+        raise row.problem("is a list of instructions, each a text, not", TURNS, value=turns)
+    if isinstance(turns, list) and column not in row.cells:
+        text = "\n".join(f"{number}. {instruction}" for number, instruction in enumerate(turns, 1))
+    else:
+        text = row.text(column)
     if len(text) > LONGEST_PROMPT:
         raise row.problem(f"has more than {LONGEST_PROMPT} characters:", column, value=text)
     cell = row.cells.get("prompt_id")

@@ -445,6 +445,7 @@ class PictureQuestion:
         shows: what stands in front of the text: roles, each with all of its media, and texts between them.
         groups: in which its values count as well.
         part: of a video, from 0 to 1 of its length, that is shown; None: the whole.
+        turn: of an editing conversation the turn that it is about (``Case.in_turn``); None: all.
     """
 
     step: str
@@ -455,6 +456,7 @@ class PictureQuestion:
     shows: tuple[str | MediaRole, ...] = (MediaRole.RESULT,)
     groups: tuple[str, ...] = ()
     part: tuple[float, float] | None = None
+    turn: int | None = None
 
     def inquiry(self, case: Case) -> Inquiry[Any]:
         """Return what the judge is asked about a case."""
@@ -475,7 +477,7 @@ def ask_all(case: Case, questions: Sequence[PictureQuestion]) -> Generator[Inqui
     """Ask the questions in order, and return the verdict of each by its name.
 
     A question whose parent (``needs``) is answered by no counts as no, unasked. Where a parent has no verdict, the question is
-    asked: no counts as no, and yes leaves no verdict.
+    asked: no counts as no, and yes leaves no verdict. A question about a turn without a picture is not asked.
     """
     verdicts: dict[str, Verdict[Any]] = {}
     for question in questions:
@@ -483,7 +485,10 @@ def ask_all(case: Case, questions: Sequence[PictureQuestion]) -> Generator[Inqui
         if any(isinstance(parent, Scored) and not parent.value for parent in parents):
             verdicts[question.step] = Scored(False)
             continue
-        verdicts[question.step] = under_parents((yield question.inquiry(case)), parents)
+        mine = case.in_turn(question.turn)
+        missing = mine.problem if case.problem is None else None
+        verdict = (yield question.inquiry(mine)) if missing is None else missing
+        verdicts[question.step] = under_parents(verdict, parents)
     return verdicts
 
 

@@ -8,7 +8,8 @@ a crash (``resume``), and never see a time-out, a retry or a bad picture: those 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, runtime_checkable
 
@@ -16,6 +17,7 @@ from salon_judges.asking.inquiry import Inquiries
 from salon_judges.asking.inquiry import Inquiry as Inquiry
 from salon_judges.formats.generations import Generated, Generations
 from salon_judges.formats.suite_prompt import SuitePrompt as SuitePrompt
+from salon_judges.formats.suite_prompt import turns_of
 from salon_judges.media import PicturePolicy
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.enums import MediaRole
@@ -52,7 +54,7 @@ class RunContext:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What one examination is about: usually one picture of one model for one prompt.
+    """What one examination is about: usually one picture of one model for one prompt, or those of an editing conversation.
 
     Attributes:
         case_id: unique in the run, the same on every machine.
@@ -99,10 +101,41 @@ class Case:
             raise InputError("there is no picture or video in the role", column=role.value, value=self.prompt.prompt_id)
         return media or (_NO_PICTURE,)
 
+    def in_turn(self, turn: int | None) -> "Case":
+        """Return the case of one turn of an editing conversation; None: of all its turns.
+
+        The result is the turn's, and the source what it edited: the result of the turn before. Where a picture that is to be
+        shown is missing, the case has a ``problem``. Any other prompt's case is returned as it is.
+        """
+        turns = len(turns_of(self.facts))
+        if not turns or self.problem is not None or not (self.pictures or self.media):
+            return self
+        made = {file.turn: number for number, file in enumerate(self.pictures)}
+        wanted = range(1, turns + 1) if turn is None else range(max(1, turn - 1), turn + 1)
+        missing = next((number for number in wanted if number not in made), None)
+        if missing is not None:
+            return replace(self, problem=Unscored(Reason.BAD_MEDIA, f"there is no picture of turn {missing}"))
+        if turn is None:
+            return self
+        here = slice(made[turn], made[turn] + 1)
+        given = self.given_media
+        if turn > 1:
+            before = self.media[made[turn - 1] : made[turn - 1] + 1]
+            others = (each for each in given if each.role != MediaRole.SOURCE)
+            given = (*(replace(each, role=MediaRole.SOURCE) for each in before), *others)
+        return replace(
+            self,
+            pictures=self.pictures[here],
+            media=self.media[here],
+            generation_ids=self.generation_ids[here],
+            given_media=given,
+        )
+
     @property
     def generation_id(self) -> str | None:
-        """The generation when the case is about exactly one."""
-        return self.generation_ids[0] if len(self.generation_ids) == 1 else None
+        """The generation when the case is about exactly one, or the last one of a conversation."""
+        ids = self.generation_ids
+        return ids[-1] if len(ids) == 1 or (ids and all(file.turn for file in self.pictures)) else None
 
     def score(self, task: str, dimension: str, verdict: Verdict[float]) -> Score:
         """Return a row of ``scores`` about this case; an ``Unscored`` verdict becomes a row with its reason."""
@@ -162,20 +195,21 @@ class Summary:
 
 
 def one_picture_cases(suite: str, prompts: Sequence[SuitePrompt], generations: Generations) -> Iterable[Case]:
-    """Yield a case per prompt, model and sample; a missing generation makes one with a ``problem``."""
+    """Yield a case per prompt, model and sample, with all turns; a missing generation makes one with a ``problem``."""
     for model in generations.models:
         for item in prompts:
-            pictures = generations.of(item.prompt.prompt_id, model)
-            for number, picture in enumerate(pictures or (None,)):
+            files = generations.of(item.prompt.prompt_id, model)
+            samples = [tuple(turns) for _, turns in groupby(files, lambda file: file.sample)]
+            for number, pictures in enumerate(samples or [()]):
                 yield Case(
                     case_id=digest("case", {"suite": suite, "prompt": item.prompt.prompt_id, "model": model, "sample": number}),
                     suite=suite,
                     subject_model=model,
                     prompt=item.prompt,
-                    pictures=() if picture is None else (picture,),
+                    pictures=pictures,
                     facts=item.facts,
                     given=item.media,
-                    problem=Unscored(Reason.BAD_MEDIA, "there is no picture for this prompt") if picture is None else None,
+                    problem=Unscored(Reason.BAD_MEDIA, "there is no picture for this prompt") if not pictures else None,
                 )
 
 
