@@ -289,7 +289,6 @@ def known_sets() -> dict[str, Iterable[str]]:
         "curate run set --engine {}": ENGINES,
         "curate yield set --selection {}": ("default", "sharp"),
         "taxonomy show {}": taxonomies,
-        "taxonomy export {}": taxonomies,
         "store schema {}": tables,
         "store sql results 'SELECT * FROM {}'": tables,
         "reward score votes.csv --reward {}": ("l1", "l2", "l3", "magicmirror"),

@@ -27,7 +27,7 @@ WRITERS = {
     "ratings mos": "ratings mos ratings.csv --output out.csv",
     "papers show": "papers show prism:1 --output out.parquet",
     "papers check": "papers check prism:3 --output out.md",
-    "taxonomy export": "taxonomy export magicmirror --output out.json",
+    "taxonomy show": "taxonomy show magicmirror --format json --output out.json",
     "store init": "store init new",
     "store import": "store import store battles votes.csv --on-duplicate skip",
     "store sql": "store sql store 'FROM battles' --output out.parquet",

@@ -75,12 +75,6 @@ def test_show_prints_a_tree_or_json_of_every_label(name: str) -> None:
     assert Taxonomy.model_validate_json(run("taxonomy", "show", name, "--format", "json").stdout) == Taxonomy.load(name)
 
 
-def test_show_can_leave_the_definitions_out() -> None:
-    definition = Taxonomy.load("r3").find("color").definition
-    assert definition in run("taxonomy", "show", "r3").stdout
-    assert definition not in run("taxonomy", "show", "r3", "--no-definitions").stdout
-
-
 def test_brackets_in_a_users_labels_are_shown_as_they_are(mine: Path) -> None:
     shown = run("taxonomy", "show", str(mine)).stdout
     assert "Mine [bold]" in shown
@@ -97,7 +91,7 @@ def test_the_deepest_tree_is_shown_whole_and_a_deeper_one_refused(tmp_path: Path
     shown = run("taxonomy", "show", str(file)).stdout
     assert all(f"Label {n}  l{n}\n" in shown.replace(" \n", "\n") for n in range(DEEPEST))
     file.write_text(head + "".join(labels))
-    for arguments in (["validate"], ["show"], ["export", "--format", "label-studio"], ["export", "--format", "json"]):
+    for arguments in (["validate"], ["show"], ["show", "--format", "label-studio"], ["show", "--format", "json"]):
         refused = run("taxonomy", *arguments, str(file))
         assert (refused.exit_code, refused.stdout) == (2, "")
         assert "a label has at most 31 labels above it" in refused.stderr
@@ -109,18 +103,20 @@ def test_schema_is_json_and_takes_options() -> None:
     assert schema["properties"]["answer"]["items"]["enum"] == ["A"]
 
 
-def test_export_prints_or_writes_the_same(tmp_path: Path) -> None:
+def test_show_prints_or_writes_the_same(tmp_path: Path) -> None:
     target = tmp_path / "labels.xml"
-    printed = run("taxonomy", "export", "mef", "--format", "label-studio").stdout
-    written = run("taxonomy", "export", "mef", "--format", "label-studio", "--output", str(target))
+    printed = run("taxonomy", "show", "mef", "--format", "label-studio").stdout
+    written = run("taxonomy", "show", "mef", "--format", "label-studio", "--output", str(target))
     assert target.read_text() == printed
     assert (written.stdout, written.exit_code) == ("", 0)
     assert str(target) in written.stderr
     assert ElementTree.fromstring(printed).tag == "View"
+    tree = run("taxonomy", "show", "mef", "--output", str(target))
+    assert (tree.exit_code, tree.stdout) == (2, "")
 
 
-def test_export_to_a_place_that_does_not_exist_is_refused(tmp_path: Path) -> None:
-    refused = run("taxonomy", "export", "r3", "--output", str(tmp_path / "no" / "file.md"))
+def test_a_file_in_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    refused = run("taxonomy", "show", "r3", "--format", "markdown", "--output", str(tmp_path / "no" / "file.md"))
     assert refused.exit_code == 2
     assert "cannot be written" in refused.stderr
 
@@ -152,7 +148,7 @@ def test_validate_refuses_what_is_no_taxonomy_at_all(tmp_path: Path, content: by
         (["show", "none.toml"], "there is no such file"),
         (["show", ""], "no such taxonomy"),
         (["schema", "r3", "--option", "color"], "options belong to the grammar 'letters'"),
-        (["export", "r3", "--format", "yaml"], "yaml"),
+        (["show", "r3", "--format", "yaml"], "yaml"),
         (["lsit"], "lsit"),
     ],
 )
@@ -257,7 +253,9 @@ def test_commands_are_listed_without_being_imported(call: str) -> None:
 
 
 @pytest.mark.parametrize("name", [os.fsdecode(b"bad\xffname"), "x" * 300, f"folder/{'é' * 128}"])
-@pytest.mark.parametrize("command", [("taxonomy", "validate"), ("taxonomy", "export", "magicmirror", "--output")])
+@pytest.mark.parametrize(
+    "command", [("taxonomy", "validate"), ("taxonomy", "show", "magicmirror", "--format", "json", "--output")]
+)
 def test_a_name_that_no_file_can_have_is_one_message(command: tuple[str, ...], name: str) -> None:
     refused = run(*command, name)
     assert (refused.exit_code, refused.stdout) == (2, "") and refused.stderr.count("Error") == 1

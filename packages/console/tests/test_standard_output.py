@@ -21,7 +21,7 @@ COMMANDS = [
     ["taxonomy", "list"],
     ["taxonomy", "list", "--format", "json"],
     ["taxonomy", "show", "magicmirror"],
-    ["taxonomy", "export", "mef", "--format", "json"],
+    ["taxonomy", "show", "mef", "--format", "json"],
     ["completion", "bash"],
 ]
 

@@ -34,7 +34,6 @@ def test_every_command_has_an_example():
     assert {tuple(words[1:3]) for words in ALL} >= {
         ("list", "--format"),
         ("score", "completions.jsonl"),
-        ("explain", "--truth"),
         ("audit", "completions.jsonl"),
         ("serve", "scorer:./metrics.py:clip_score"),
     }

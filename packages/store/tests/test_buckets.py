@@ -201,7 +201,7 @@ def test_every_store_command_takes_a_url(url: str, battles: Battles, tmp_path: P
         ["import", url, "battles", str(tmp_path / "votes.parquet")],
         ["ls", url],
         ["sql", url, "SELECT count(*) AS n FROM battles", "--format", "json"],
-        ["history", url],
+        ["ls", url, "battles"],
         ["compact", url],
         ["vacuum", url],
         ["verify", url],

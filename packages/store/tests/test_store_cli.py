@@ -123,7 +123,7 @@ def test_a_wrong_query_or_output_is_explained(results: Path, arguments: tuple[st
         ("verify", "nowhere"),
         ("verify", "nowhere", "--set-aside"),
         ("remove", "nowhere", "run"),
-        ("history", "nowhere"),
+        ("ls", "nowhere", "battles"),
         ("vacuum", "nowhere"),
         ("import", "nowhere", "battles", "votes.csv"),
         ("import", "{results}", "votes", "votes.csv"),

@@ -1,4 +1,4 @@
-"""``salon taxonomy``: show, check and export label trees."""
+"""``salon taxonomy``: show and check label trees."""
 
 import json
 import sys
@@ -56,25 +56,33 @@ def list_(form: str, output: Path | None) -> None:
 
 @taxonomy.command()
 @click.argument("name")
-@format_option("tree", "json", default="tree")
-@click.option("--definitions/--no-definitions", default=True, show_default=True, help="Show what each label means.")
-def show(name: str, form: str, definitions: bool) -> None:
-    """Show the labels of the taxonomy NAME as a tree, with their published counts.
+@format_option("tree", "markdown", "label-studio", "json", default="tree", help_="For people, annotators, or programs.")
+@click.option("--output", type=OutputPath(), help="Write to this file instead of the screen.")
+def show(name: str, form: str, output: Path | None) -> None:
+    """Show the labels of the taxonomy NAME as a tree, a page, a Label Studio configuration, or JSON.
 
     \b
     Example:
       salon taxonomy show magicmirror
-      salon taxonomy show mef --no-definitions
+      salon taxonomy show magicmirror --format label-studio --output labels.xml
       salon taxonomy show r3 --format json
     """
     from salon_taxonomy.exports import export
     from salon_taxonomy.taxonomy import Taxonomy
+    from salon_taxonomy.whole_files import write_whole
 
     taxonomy = Taxonomy.open(name)
-    if form == "json":
-        click.echo(export(taxonomy, "json"), nl=False)
+    if form == "tree" and output is None:
+        _show(_tree(taxonomy))
         return
-    _show(_tree(taxonomy, definitions))
+    if form == "tree":
+        raise click.UsageError("--output needs --format markdown, label-studio or json.")
+    text = export(taxonomy, form)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    write_whole(output, text)
+    click.echo(f"Wrote {output}", err=True)
 
 
 @taxonomy.command()
@@ -94,37 +102,6 @@ def schema(name: str, options: tuple[str, ...]) -> None:
     from salon_taxonomy.taxonomy import Taxonomy
 
     click.echo(json.dumps(answer_schema(Taxonomy.open(name), options), indent=2, ensure_ascii=False))
-
-
-@taxonomy.command("export")
-@click.argument("name")
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(["markdown", "label-studio", "json"]),
-    default="markdown",
-    show_default=True,
-    help="A page for people, a configuration for annotators, or data for programs.",
-)
-@click.option("--output", type=OutputPath(), help="Write to this file instead of the screen.")
-def export_(name: str, format_: str, output: Path | None) -> None:
-    """Export the taxonomy NAME: a page for people, a Label Studio configuration, or JSON.
-
-    \b
-    Example:
-      salon taxonomy export magicmirror --format label-studio --output labels.xml
-      salon taxonomy export prism
-    """
-    from salon_taxonomy.exports import export
-    from salon_taxonomy.taxonomy import Taxonomy
-    from salon_taxonomy.whole_files import write_whole
-
-    text = export(Taxonomy.open(name), format_)
-    if output is None:
-        click.echo(text, nl=False)
-        return
-    write_whole(output, text)
-    click.echo(f"Wrote {output}", err=True)
 
 
 @taxonomy.command()
@@ -166,7 +143,7 @@ def _text(text: str, style: str = "") -> "Text":
     return Text(text, style=style)
 
 
-def _tree(taxonomy: "Taxonomy", definitions: bool) -> "Tree":
+def _tree(taxonomy: "Taxonomy") -> "Tree":
     from rich.text import Text
     from rich.tree import Tree
 
@@ -178,7 +155,6 @@ def _tree(taxonomy: "Taxonomy", definitions: bool) -> "Tree":
         figures += [f"{key.replace('_', ' ')} {share}%" for key, share in label.shares.items()]
         if figures:
             line.append(f"  {', '.join(figures)}", "green")
-        if definitions:
-            line.append(f"\n{label.definition}", "dim")
+        line.append(f"\n{label.definition}", "dim")
         branches[label.id] = branches[label.parent].add(line)
     return tree

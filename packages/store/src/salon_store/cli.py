@@ -67,24 +67,47 @@ def init(directory: str | Path) -> None:
 
 @store.command("ls")
 @click.argument("directory", type=_STORE)
+@click.argument("table", required=False)
 @OUTPUT
 @FORMAT
-def list_tables(directory: str | Path, output: Path | None, form: str) -> None:
-    """List the tables of the store in DIRECTORY: rows, files, size.
+def list_tables(directory: str | Path, table: str | None, output: Path | None, form: str) -> None:
+    """List the tables of the store in DIRECTORY with rows, files and size; with TABLE, the commits of that table.
 
     \b
     salon store ls results
-    salon store ls results --format json
+    salon store ls results battles
+    salon store sql results "SELECT count(*) FROM battles" --at 3
     """
     from salon_store.store import ResultStore
 
     opened = ResultStore.open(directory, create=False, read_only=True)
+    if table is not None:
+        _commits(opened, table, output, form)
+        return
     tables = opened.tables()
     rows = [(info.table, f"{info.rows:,}", f"{info.files:,}", _size(info.bytes)) for info in tables]
     values = [{"table": info.table, "rows": info.rows, "files": info.files, "bytes": info.bytes} for info in tables]
     _deliver(Table(("table", "rows", "files", "size"), rows, frozenset({"rows", "files", "size"})), values, form, output)
     for path in opened.journals_waiting():
         click.echo(f"{_shown(path)}: a journal in use, or left behind (then `salon store compact` folds it)", err=True)
+
+
+def _commits(opened: "ResultStore", table: str, output: Path | None, form: str) -> None:
+    changes = opened.history(table)
+    rows = [
+        (
+            str(change.version),
+            change.at.isoformat(sep=" ", timespec="seconds"),
+            change.operation,
+            change.run_id or "",
+            f"{change.rows:,}",
+            f"+{change.files_added} -{change.files_removed}",
+        )
+        for change in changes
+    ]
+    columns = ("version", "at", "operation", "run", "rows", "files")
+    values = [{name: getattr(change, name) for name in type(change).__slots__} for change in changes]
+    _deliver(Table(columns, rows, frozenset({"version", "rows", "files"})), values, form, output)
 
 
 @store.command()
@@ -289,39 +312,6 @@ def remove(directory: str | Path, run: str, undo: bool) -> None:
 
 @store.command()
 @click.argument("directory", type=_STORE)
-@click.argument("table", required=False)
-@OUTPUT
-@FORMAT
-def history(directory: str | Path, table: str | None, output: Path | None, form: str) -> None:
-    """List the commits of TABLE, or of all tables, of the store in DIRECTORY.
-
-    \b
-    salon store history results
-    salon store history results battles
-    salon store sql results "SELECT count(*) FROM battles" --at 3
-    """
-    from salon_store.store import ResultStore
-
-    changes = ResultStore.open(directory, create=False, read_only=True).history(table)
-    rows = [
-        (
-            change.table,
-            str(change.version),
-            change.at.isoformat(sep=" ", timespec="seconds"),
-            change.operation,
-            change.run_id or "",
-            f"{change.rows:,}",
-            f"+{change.files_added} -{change.files_removed}",
-        )
-        for change in changes
-    ]
-    columns = ("table", "version", "at", "operation", "run", "rows", "files")
-    values = [{name: getattr(change, name) for name in type(change).__slots__} for change in changes]
-    _deliver(Table(columns, rows, frozenset({"version", "rows", "files"})), values, form, output)
-
-
-@store.command()
-@click.argument("directory", type=_STORE)
 @click.option(
     "--set-aside", is_flag=True, help="Take damaged and missing files out of their tables; move what is left of them away."
 )
@@ -364,7 +354,7 @@ def _moment(at: str | None) -> "datetime | int | None":
         moment = None
     if moment is None or moment.tzinfo is None:
         raise click.BadParameter(
-            f"{at!r} is neither a version (see `salon store history`) nor a time such as 2026-01-31T12:00:00Z",
+            f"{at!r} is neither a version (see `salon store ls DIRECTORY TABLE`) nor a time such as 2026-01-31T12:00:00Z",
             param_hint="--at",
         )
     return moment

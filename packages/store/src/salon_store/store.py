@@ -410,7 +410,7 @@ class ResultStore:
             if not same or (back and len(back) == sum(frame.height > 0 for frame in rows.values())):
                 raise there_again
             if not any(frame.height for frame in rows.values()):
-                hint = f"`salon store history {self.address}` lists what was removed."
+                hint = f"`salon store ls {self.address} scores` lists what was removed."
                 raise InputError("no removed rows of the run", source=self.address, value=run_id, hint=hint)
             restored = {name: self._append(name, frame, run_id, "skip", None).rows_written for name, frame in rows.items()}
         self._refresh_catalog()

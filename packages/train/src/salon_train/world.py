@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import rich_click as click
 
 from salon_console.file_options import OutputPath
-from salon_console.options import FORMAT, OUTPUT, FiniteRange, resumable, several
-from salon_console.output import as_json, deliver
-from salon_console.table_files import Table
-from salon_taxonomy.errors import InputError, cannot_write
+from salon_console.options import FiniteRange, resumable, several
+from salon_taxonomy.errors import InputError
 
 if TYPE_CHECKING:
     from salon_synthetic.artifacts.difficulty import Difficulty
@@ -49,8 +47,6 @@ def artifacts() -> None:
 
     \b
     salon synthetic artifacts draw --output drawn --count 1000
-    salon synthetic artifacts sheet --output sheet.png --level 0.5
-    salon synthetic artifacts kinds
     """
 
 
@@ -74,61 +70,6 @@ def draw(output: Path, count: int, workers: int, seed: int, **settings: Any) -> 
     """
     source, described = _source(seed, **settings)
     _write(output, source, count, workers, described)
-
-
-@artifacts.command()
-@click.option("--output", required=True, type=OutputPath(), help="The PNG file; an old one is replaced.")
-@click.option("--count", type=click.IntRange(1, 1024), default=32, show_default=True, help="How many pictures.")
-@click.option("--columns", type=click.IntRange(1, 64), default=8, show_default=True, help="Pictures in a row.")
-@_drawing
-def sheet(output: Path, count: int, columns: int, seed: int, **settings: Any) -> None:
-    """Draw a contact sheet: pictures with their reasoning beneath, green for normal ones.
-
-    \b
-    Example:
-      salon synthetic artifacts sheet --output sheet.png
-      salon synthetic artifacts sheet --output hard.png --level 1 --balance even --count 64
-    """
-    from salon_synthetic.artifacts.sheet import example_sheet
-
-    source, _ = _source(seed, **settings)
-    content = example_sheet(list(source(count, start=0)), columns=columns)
-    try:
-        output.write_bytes(content)
-    except OSError as error:
-        raise cannot_write(error, output) from error
-    click.echo(f"{count} pictures: {output}")
-
-
-@artifacts.command()
-@OUTPUT
-@FORMAT
-def kinds(form: str, output: Path | None) -> None:
-    """List every kind of artifact that is drawn: label, sentence, and its share in the balance table-5.
-
-    \b
-    Example:
-      salon synthetic artifacts kinds
-      salon synthetic artifacts kinds --format json
-    """
-    from salon_synthetic.artifacts.balance import BALANCES
-    from salon_synthetic.artifacts.kinds import KINDS
-
-    weights = BALANCES["table-5"].weights
-    rows = [
-        {
-            "kind": kind.name,
-            "l2": kind.artifact.l2,
-            "l3": kind.artifact.l3[0] if kind.artifact.l3 else None,
-            "subject": kind.subject.value,
-            "reason": kind.reason,
-            "share": weights[kind.name] / sum(weights.values()),
-        }
-        for kind in KINDS.values()
-    ]
-    lines = [(str(row["kind"]), str(row["l3"] or row["l2"]), str(row["reason"]), f"{row['share']:.2%}") for row in rows]
-    table = Table(("kind", "label", "reasoning", "share"), lines, frozenset({"share"}))
-    deliver(table, rows, form=form, output=output, json=lambda: as_json(rows))
 
 
 def _source(

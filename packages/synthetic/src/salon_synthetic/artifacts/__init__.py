@@ -5,7 +5,7 @@
     Balance, BALANCES                    how often what is planted
     KINDS, Kind                          everything that can be planted, with its label and its sentence
     REASONS, SOUND, consistent           the small language of the reasoning, and a judge of it
-    write_examples, example_sheet        a folder in MagicData340K's schema; a contact sheet
+    write_examples                       a folder in MagicData340K's schema
 
 Nothing is imported before it is asked for (PEP 562).
 """
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from salon_synthetic.artifacts.example_folder import write_examples
     from salon_synthetic.artifacts.kinds import KINDS, SOUND, Kind, Subject
     from salon_synthetic.artifacts.reasons import REASONS, consistent
-    from salon_synthetic.artifacts.sheet import example_sheet
 
 __all__ = [
     "BALANCES",
@@ -34,7 +33,6 @@ __all__ = [
     "Subject",
     "consistent",
     "draw_examples",
-    "example_sheet",
     "write_examples",
 ]
 
@@ -45,7 +43,6 @@ _BY_MODULE = {
     "example_folder": ["write_examples"],
     "kinds": ["KINDS", "SOUND", "Kind", "Subject"],
     "reasons": ["REASONS", "consistent"],
-    "sheet": ["example_sheet"],
 }
 
 __getattr__, __dir__ = lazy_names(globals(), _BY_MODULE)
