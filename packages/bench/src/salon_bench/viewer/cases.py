@@ -111,31 +111,31 @@ def _run_cases(tables: StoreTables, run_ids: Sequence[str]) -> pl.DataFrame:
         .group_by("generation_id")
         .agg(disagree="dimension")
     )
-    answers = (
-        everywhere.filter(~PEOPLE).group_by("generation_id", "task", "dimension").agg(pl.col("value").drop_nulls().n_unique())
-    )
-    contested = answers.filter(pl.col("value") > 1)["generation_id"].unique().implode()
+    question = ("generation_id", "task", "dimension")
+    answers = everywhere.filter(~PEOPLE).select(*question, "value").drop_nulls("value").unique()
+    contested = answers.filter(pl.struct(question).is_duplicated())["generation_id"].unique().implode()
+    generations = tables.rows("generations", pl.col("generation_id").is_in(pictures))
+    generations = generations.select("generation_id", "sample", "turn")
     chip = pl.struct("task", "dimension", "value", reason="unscored_reason")
-    cases = scores.sort("task", "dimension").group_by(CASE).agg(chip.alias("chips"))
+    order = ("prompt_id", "subject_model", "run_id", "sample", "turn", "generation_id")
+    cases = (
+        scores.join(generations, on="generation_id", how="left")
+        .sort(*order, "task", "dimension")
+        .group_by(*CASE, "sample", "turn", maintain_order=True)
+        .agg(chip.alias("chips"))
+    )
     labels = (
         tables.rows("assessments", mine & pl.col("present"))
         .sort("label")
         .group_by("run_id", "generation_id")
         .agg(labels=pl.col("label").unique(maintain_order=True))
     )
-    generations = tables.rows("generations", pl.col("generation_id").is_in(pictures))
-    generations = generations.select("generation_id", "sample", "turn")
-    cases = cases.join(labels, on=["run_id", "generation_id"], how="left", nulls_equal=True)
-    cases = cases.join(generations, on="generation_id", how="left")
-    cases = cases.join(_texts(tables, scores, mine), on=["run_id", "prompt_id"], how="left")
+    cases = cases.join(labels, on=["run_id", "generation_id"], how="left", nulls_equal=True, maintain_order="left")
+    cases = cases.join(_texts(tables, scores, mine), on=["run_id", "prompt_id"], how="left", maintain_order="left")
     marks = {"differs": contested, "people": seen}
-    return (
-        cases.join(disagree, on="generation_id", how="left")
-        .with_columns(
-            pl.col("disagree").fill_null([]),
-            *(pl.col("generation_id").is_in(of).fill_null(value=False).alias(name) for name, of in marks.items()),
-        )
-        .sort("prompt_id", "subject_model", "run_id", "sample", "turn", "generation_id")
+    return cases.join(disagree, on="generation_id", how="left", maintain_order="left").with_columns(
+        pl.col("disagree").fill_null([]),
+        *(pl.col("generation_id").is_in(of).fill_null(value=False).alias(name) for name, of in marks.items()),
     )
 
 
