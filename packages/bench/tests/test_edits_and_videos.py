@@ -583,8 +583,12 @@ def test_fifty_kills_of_each_lose_double_and_halve_nothing(folder: Path, kind: s
 def test_what_is_no_plain_file_in_a_folder_of_sources_is_named_before_anything_is_made(folder: Path) -> None:
     Path("lines.txt").write_text("make it green\n")
     for kind, words in {
-        "link": "lies outside", "nothing": "no such file", "circle": "in a circle", "pipe": "not a plain file", "sparse": "at most"
-    }.items():  # fmt: skip
+        "link": "lies outside",
+        "nothing": "no such file",
+        "circle": "in a circle",
+        "pipe": "not a plain file",
+        "sparse": "at most",
+    }.items():
         place = folder / kind / "0001.png"
         place.parent.mkdir()
         if kind == "pipe":
