@@ -578,3 +578,26 @@ def test_a_killed_job_loses_doubles_and_halves_nothing(folder: Path, kind: str) 
 @pytest.mark.parametrize("kind", ["edits", "videos"])
 def test_fifty_kills_of_each_lose_double_and_halve_nothing(folder: Path, kind: str) -> None:
     killed_and_resumed(50, *kill_words(kind), total=12)
+
+
+def test_what_is_no_plain_file_in_a_folder_of_sources_is_named_before_anything_is_made(folder: Path) -> None:
+    Path("lines.txt").write_text("make it green\n")
+    for kind, words in {
+        "link": "lies outside",
+        "nothing": "no such file",
+        "circle": "in a circle",
+        "pipe": "not a plain file",
+        "sparse": "at most",
+    }.items():
+        place = folder / kind / "0001.png"
+        place.parent.mkdir()
+        if kind == "pipe":
+            os.mkfifo(place)
+        elif kind == "sparse":
+            place.touch()
+            os.truncate(place, 1 << 40)
+        else:
+            place.symlink_to({"link": "/etc/passwd", "nothing": "/no/such/file", "circle": place.name}[kind])
+        refused = salon("bench", "generate", "lines.txt", "--source", kind, "--command", program("{source}"), "--output", "no")
+        assert refused.exit_code == 2 and words in refused.output, (kind, refused.output)
+        assert not Path("no").exists()

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import os
 import re
 from io import BytesIO
 from pathlib import Path
@@ -184,8 +185,12 @@ def test_a_source_that_is_another_one_is_another_run_and_a_run_resumes(folder: P
         ({"source": 7}, "source", "neither a path nor the bytes"),
         ({"source_sha256": "0" * 64}, "source_sha256", "is not the digest of the file"),
         ({"mask": "gone.png"}, "mask", "there is no such file"),
-        ({"source": "link.png"}, "source", "leads out"),
-        ({"source": "large.png"}, "source", "has more than"),
+        ({"source": "link.png"}, "source", "lies outside"),
+        ({"source": "large.png"}, "source", "at most"),
+        ({"source": "loop.png"}, "source", "links lead in a circle"),
+        ({"source": "pipe.png"}, "source", "not a plain file"),
+        ({"source": "x" * 5000}, "source", "no file can have such a name"),
+        ({"source": "x\0.png"}, "source", "no file can have such a name"),
     ],
 )
 def test_what_is_wrong_with_a_source_is_named_by_its_row_before_a_judge_is_asked(
@@ -193,6 +198,9 @@ def test_what_is_wrong_with_a_source_is_named_by_its_row_before_a_judge_is_asked
 ) -> None:
     Path("link.png").unlink(missing_ok=True)
     Path("link.png").symlink_to("/etc/passwd")
+    if not Path("pipe.png").exists():
+        Path("loop.png").symlink_to("loop.png")
+        os.mkfifo("pipe.png")
     with Path("large.png").open("wb") as file:
         file.truncate(1 << 31)
     good = {"prompt_id": "one", "prompt": "make the cup green", "source": "cup.png"}

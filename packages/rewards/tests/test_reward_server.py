@@ -370,6 +370,16 @@ def test_a_hostile_request_is_an_error_that_says_why_and_the_next_one_is_answere
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("value", ["[]", "{}", "1", '""'])
+def test_a_request_of_very_many_small_values_is_refused_before_they_are_read(value, monkeypatch):
+    monkeypatch.setattr(app, "_MOST_VALUES", 1000)
+    for count in (100, 400, 900, 1001):
+        body = json.dumps(GOOD)[:-1] + f', "columns": {{"x": [[{",".join([value] * count)}], 0]}}}}'
+        [(told, answer)] = asked(("POST", "/score", {"data": body, "headers": AS_JSON}))
+        many = sum(map(body.count, "[{,")) > 1000
+        assert (told, "has more than 1,000 values" in answer.get("error", "")) == ((400, True) if many else (200, False))
+
+
 def test_a_server_with_a_token_answers_nobody_without_it():
     right = {"headers": {"Authorization": "Bearer 0123456789abcdef"}}
     wrong = {"headers": {"Authorization": "Bearer 0123456789abcdeg"}}

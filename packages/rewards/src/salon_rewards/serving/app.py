@@ -55,6 +55,8 @@ _SERVED_VIDEOS: Final = VideoLimits(64 << 20, 4096 * 2160, 60.0, 3_600)
 """Of one video file in a request: 64 MiB, 4096 × 2160 pixels, a minute, 3,600 coded frames."""
 _PIXELS_OF_A_LIST: Final = 128_000_000
 """Width × height of all pictures of one list together: 128 frames of a million pixels."""
+_MOST_VALUES: Final = 2_000_000
+"""Brackets and commas of the JSON of one request, those within texts included."""
 _DECODING: Final = 2
 """Requests whose videos are decoded at once."""
 _LONGEST_DETAIL: Final = 300
@@ -258,8 +260,12 @@ class RewardServer:
             return await self._checked(fields)
         if body[:1] == _PICKLE or request.content_type == "application/octet-stream":
             raise InputError("is neither JSON nor a multipart form", source="the request", hint=_PICKLE_HINT)
+        values = sum(map(body.count, (b"[", b"{", b",")))
+        if values > _MOST_VALUES:  # small values take far more memory than their text
+            hint = "Send fewer rows at once."
+            raise InputError(f"has more than {_MOST_VALUES:,} values:", source="the request", value=values, hint=hint)
         try:
-            document = strict_json(body.decode("utf-8-sig"))
+            document = await asyncio.to_thread(lambda: strict_json(body.decode("utf-8-sig")))
         except ValueError as error:
             raise InputError(f"is no JSON ({str(error)[:80]})", source="the request", hint=_PICKLE_HINT) from error
         if not isinstance(document, dict):

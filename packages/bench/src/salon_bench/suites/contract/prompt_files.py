@@ -28,10 +28,12 @@ from salon_judges.formats.generations import PICTURE_SUFFIXES, VIDEO_SUFFIXES, G
 from salon_judges.formats.suite_prompt import TURNS
 from salon_judges.media.policy import DEFAULT_LIMITS
 from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS
-from salon_taxonomy.digest import Digestible, file_sha256
+from salon_taxonomy.digest import Digestible
 from salon_taxonomy.enums import MediaRole
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.records import Prompt
+from salon_taxonomy.verdict import Unscored
 
 NO_WORDS: Final = "(no prompt)"
 """The text of a prompt that is a picture alone."""
@@ -120,9 +122,13 @@ def _sources_of(item: SuitePrompt, files: Generations, folder: Path, *, video: b
     bring = [file for file in item.media if file.role in (MediaRole.SOURCE, MediaRole.FIRST_FRAME)]
     if bring:
         raise InputError("the prompts bring files of their own already:", source=folder, value=str(bring[0].path))
+    digests = [_digest(file.path, file.root) for file in own]
+    for file, digest in zip(own, digests, strict=True):
+        if isinstance(digest, Unscored):
+            raise InputError(f"{digest.detail}:", source=folder, value=str(file.path))
     pictures = {file for file in own if file.path.suffix.lower() in PICTURE_SUFFIXES}
     roles = [MediaRole.FIRST_FRAME if video and file in pictures else MediaRole.SOURCE for file in own]
-    return tuple(replace(file, role=role, sha256=file_sha256(file.path)) for file, role in zip(own, roles, strict=True))
+    return tuple(replace(file, role=role, sha256=str(sha256)) for file, role, sha256 in zip(own, roles, digests, strict=True))
 
 
 def queried_rows(folder: Path, query: str) -> list[TableRow]:
@@ -225,20 +231,23 @@ def _files(row: TableRow, prompt_id: str, role: MediaRole, *, needed: bool) -> I
         elif isinstance(path, str):
             data = None
             place, root = located(path, row.source / "query" if row.source.is_dir() else row.source, row.number, role.value)
-            if not place.is_file():
+            digest = _digest(place, root)
+            if isinstance(digest, Unscored):
                 hint = f"Paths begin at the folder {root}."
-                raise row.problem("there is no such file:", role.value, value=path, hint=hint)
-            if not place.resolve().is_relative_to(root.resolve()):
-                raise row.problem("is a link that leads out of the table's folder:", role.value, value=path)
-            most = (DEFAULT_VIDEO_LIMITS if place.suffix.lower() in VIDEO_SUFFIXES else DEFAULT_LIMITS).most_bytes
-            if place.stat().st_size > most:
-                raise row.problem(f"has more than {most:,} bytes:", role.value, value=path)
-            sha256 = file_sha256(place)
+                raise row.problem(f"{digest.detail}:", role.value, value=path, hint=hint)
+            sha256 = digest
         else:
             raise row.problem("is neither a path nor the bytes of a file:", role.value, value=cell)
         if sums and (len(sums) != len(cells) or sums[number] != sha256):
             raise row.problem("is not the digest of the file, which is", role + _SHA256, value=sha256)
         yield Generated(prompt_id, role.value, number, place, root, sha256, role=role, data=data)
+
+
+def _digest(path: Path, root: Path) -> str | Unscored:
+    """Return the SHA-256 of a plain file below a folder; ``Unscored`` for one that is unreadable, elsewhere or too large."""
+    most = (DEFAULT_VIDEO_LIMITS if path.suffix.lower() in VIDEO_SUFFIXES else DEFAULT_LIMITS).most_bytes
+    content = read_inside(path, root, most)
+    return content if isinstance(content, Unscored) else hashlib.sha256(content).hexdigest()
 
 
 def _listed(cell: Any) -> list[Any]:
