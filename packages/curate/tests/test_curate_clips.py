@@ -20,14 +20,15 @@ from pyarrow.parquet import ParquetFile
 from salon_curate import asks
 from salon_curate.cli import curate
 from salon_curate.clips import _grid, timeline, watch
-from salon_curate.dataset import DataSet
-from salon_curate.duplicates_and_splits import longest_run, stretches
+from salon_curate.dataset import DataSet, Picture
+from salon_curate.duplicates_and_splits import duplicates, longest_run, split, stretches
 from salon_curate.importing import import_pictures
 from salon_curate.judging import judge_stage
 from salon_curate.measures import look, phash
 from salon_curate.release import release
 from salon_curate.running import run, verify
 from salon_curate.selection import read_columns, save_selection, select
+from salon_curate.stages import expected_parts
 from salon_judges.clients.settings import VideoInput
 from salon_judges.clients.videos import as_frames
 from salon_synthetic import PixelJudge
@@ -333,3 +334,42 @@ def test_the_longest_run_agrees_with_all_pairs_of_places(one, other):
     assert length == max(runs)
     for step in range(length):
         assert (one[at + step] ^ other[of_at + step]).bit_count() <= 6
+
+
+@given(st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=3), max_size=12), st.integers(0, 3))
+def test_clips_that_stretches_connect_are_one_group_and_in_one_split(scenes, seed):
+    """A scene is 2 s of hashes; clips that show one scene share it, also by way of a third clip."""
+    chance = np.random.default_rng(0)
+    shown = chance.integers(1, 2**63, (6, 20), dtype=np.uint64)
+    keys = [f"c{number:02}" for number in range(len(scenes))]
+    hashes = [np.concatenate([shown[scene] for scene in clip]).tolist() for clip in scenes]
+    frame = pl.DataFrame({"key": keys, "frame_hashes": hashes}, schema={"key": pl.String, "frame_hashes": pl.List(pl.UInt64)})
+    made = stretches.function(frame)
+    group = dict(made.select("key", "stretch_group").iter_rows())
+    reach = {key: {key} for key in keys}
+    for _ in keys:
+        for one, mine in zip(keys, scenes, strict=True):
+            for other, theirs in zip(keys, scenes, strict=True):
+                if set(mine) & set(theirs):
+                    reach[one] |= reach[other]
+    assert group == {key: min(of) if len(of) > 1 else None for key, of in reach.items()}
+    empty = pl.lit(None, pl.String)
+    rows = frame.select("key", prompt=empty, duplicate_of=empty, near_duplicate_of=empty).join(made, on="key")
+    where = dict(split.function(split.prepare(rows), {"train": 0.5, "held": 0.5}, seed=seed).iter_rows())
+    assert all(len({where[each] for each in of}) == 1 for of in reach.values())
+
+
+def test_the_split_of_a_pipeline_reads_stretches_where_they_are(tmp_path):
+    dataset = DataSet.create(tmp_path / "films")
+    shots = [Shot(2.5, 1)]
+    whole = write_shots(tmp_path / "one.mp4", shots).read_bytes()
+    again = write_shots(tmp_path / "two.mp4", [Shot(2.0, 7), *shots]).read_bytes()
+    dataset.add(iter([Picture(f"{name}{number}", content) for number in range(3) for name, content in
+                      (("one", whole), ("two", again))]), "drawn", "folder", shard_rows=2)  # fmt: skip
+    without = [look, duplicates, split]
+    parts = expected_parts(dataset, without)["split"]
+    stages = [watch, look, duplicates, stretches, split.with_parameters(shares={"a": 0.5, "b": 0.5})]
+    run(dataset, stages)
+    found = read_columns(dataset, stages, ["split", "stretch_group"]).collect()
+    assert found["split"].n_unique() == 1 and set(found["stretch_group"]) == {"one0"}
+    assert [part.path for part in expected_parts(dataset, without)["split"]] == [part.path for part in parts]

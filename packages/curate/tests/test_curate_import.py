@@ -358,7 +358,7 @@ def test_an_argument_that_has_no_effect_on_a_source_is_refused_and_nothing_is_wr
                     import_pictures(dataset, source, layout=form, **chosen)
                 assert f"--{name}" in str(error.value)
                 refused += 1
-        for other in set(FORMATS) - {form, "any", "artifact-bench"} if not {"key", "pictures"} & set(used) else ():
+        for other in set(FORMATS) - {form, "any", "artifact-bench", "cuts"} if not {"key", "pictures"} & set(used) else ():
             with pytest.raises(InputError, match="a layout of tables"):
                 import_pictures(dataset, source, layout=other)
         assert list(dataset.folder.iterdir()) == [dataset.folder / "dataset.json"]

@@ -63,7 +63,8 @@ class RowSource:
         rows: pictures, those with a problem included.
         problems: rows whose file is missing or, by its head, no picture.
         licence: of the pictures; "unknown" until the user states it.
-        left_out: names of files of a folder that cannot be keys: bytes that are no UTF-8, a line break, over 200 characters.
+        left_out: files of a folder whose names cannot be keys (bytes that are no UTF-8, a line break, over 200 characters), or
+            videos without clips.
     """
 
     name: str

@@ -16,6 +16,7 @@ from salon_ranking.near_duplicates import near_duplicates
 
 _LEAST_SAMPLES: Final = 15
 """Of a stretch that clips share: 1.5 s."""
+_STRETCHES: Final = ("stretch_group",)
 
 
 def _shortened(rows: pl.DataFrame) -> pl.DataFrame:
@@ -53,9 +54,15 @@ def duplicates(rows: pl.DataFrame, distance: Annotated[int, Field(ge=0, le=7)] =
 
 
 @dataset_stage(
-    version="1",
+    version="2",
     reads=["frame_hashes"],
-    writes={"stretch_of": pl.String, "stretch_s": pl.Float32, "stretch_at_s": pl.Float64, "stretch_of_at_s": pl.Float64},
+    writes={
+        "stretch_of": pl.String,
+        "stretch_s": pl.Float32,
+        "stretch_at_s": pl.Float64,
+        "stretch_of_at_s": pl.Float64,
+        "stretch_group": pl.String,
+    },
 )
 def stretches(rows: pl.DataFrame) -> pl.DataFrame:
     """Name, for every clip, the earlier clip that it shares its longest stretch with: cut out, encoded again or resized.
@@ -63,6 +70,8 @@ def stretches(rows: pl.DataFrame) -> pl.DataFrame:
     * ``stretch_of``: the key of that clip; null where no earlier clip shares a stretch of 1.5 s or more.
     * ``stretch_s``: length of the stretch, in seconds.
     * ``stretch_at_s``, ``stretch_of_at_s``: where it begins in this clip and in the other, in seconds.
+    * ``stretch_group``: the key of the first of all clips that such stretches connect, also by way of others; null where no
+      clip shares one.
 
     A stretch is a run of samples, ten per second, whose ``frame_hashes`` differ in at most 6 of 64 bits pair by pair; black
     pictures are in none. Two clips are compared where one sample of each lies in one group of hashes that differ in at most 3
@@ -70,15 +79,25 @@ def stretches(rows: pl.DataFrame) -> pl.DataFrame:
     """
     keys, hashes = rows["key"].to_list(), [np.asarray(each or (), np.uint64) for each in rows["frame_hashes"].to_list()]
     best: dict[int, tuple[int, int, int, int]] = {}
+    shared: list[tuple[int, int]] = []
     for first, second in _sharing(hashes):
         length, at_first, at_second = longest_run(hashes[first], hashes[second])
-        if length >= _LEAST_SAMPLES and length > best.get(second, (0,))[0]:
+        if length < _LEAST_SAMPLES:
+            continue
+        shared.append((first, second))
+        if length > best.get(second, (0,))[0]:
             best[second] = (length, first, at_second, at_first)
-    nothing = (None,) * len(stretches.writes)
+    label = np.full(len(rows), -1)
+    edges = pl.Series([number for number in range(len(shared)) for _ in range(2)], dtype=pl.Int64)
+    ends = pl.Series([clip for pair in shared for clip in pair], dtype=pl.Int64)
+    heads = components([edges, ends])
+    label[ends.to_numpy()] = ends.to_numpy()[heads]
+    nothing = (None,) * 4
     found = []
     for row in range(len(rows)):
         length, first, at, of_at = best.get(row, (0, 0, 0, 0))
-        found.append((keys[first], *(each / SAMPLES_PER_SECOND for each in (length, at, of_at))) if length else nothing)
+        longest = (keys[first], *(each / SAMPLES_PER_SECOND for each in (length, at, of_at))) if length else nothing
+        found.append((*longest, keys[label[row]] if label[row] >= 0 else None))
     return rows.select("key").hstack(pl.DataFrame(found, schema=dict(stretches.writes), orient="row"))
 
 
@@ -117,9 +136,11 @@ def _hashed(rows: pl.DataFrame) -> pl.DataFrame:
     """Replace the texts that rows may share, keys of first pictures and prompts, by 64-bit hashes."""
     prompt = pl.col("prompt").str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
     same = [pl.col(name).fill_null(pl.col("key")) for name in ("duplicate_of", "near_duplicate_of")]
+    stretch = [pl.col(name) for name in _STRETCHES if name in rows.columns]
     return rows.select(
         "key",
         *(each.hash() for each in same),
+        *(pl.when(each.is_not_null()).then(each.hash()) for each in stretch),
         pl.when(prompt != "").then(prompt.hash()).alias("prompt"),
     )
 
@@ -136,6 +157,7 @@ def _add_up(shares: Mapping[str, float] | None) -> Mapping[str, float] | None:
     reads=["prompt", "duplicate_of", "near_duplicate_of"],
     writes={"split": pl.String},
     prepare=_hashed,
+    also=_STRETCHES,
 )
 def split(
     rows: pl.DataFrame,
@@ -144,9 +166,11 @@ def split(
 ) -> pl.DataFrame:
     """Divide the pictures into splits, such that duplicates, near-duplicates and pictures of one prompt stay together.
 
-    Groups are joined as long as they share a prompt (case and white space aside; empty ones are not shared) or a duplicate. A
-    group is assigned as a whole, by a hash of its first key and the seed, so another picture later moves no group that it does
-    not join.
+    So do clips that share stretches, where the pipeline has the stage ``stretches`` before it.
+
+    Groups are joined as long as they share a prompt (case and white space aside; empty ones are not), a duplicate or a stretch.
+    A group is assigned as a whole, by a hash of its first key and the seed, so another picture later moves no group that it
+    does not join.
 
     Args:
         rows: of the whole data set.
@@ -155,7 +179,7 @@ def split(
     """
     ratio = dict(shares or {"train": 0.9, "test": 0.1})
     keys = rows["key"]
-    group = components([rows[name] for name in ("duplicate_of", "near_duplicate_of", "prompt")])
+    group = components([rows[name] for name in rows.columns if name != "key"])
     edges = np.cumsum(list(ratio.values()))[:-1]
     heads = np.unique(group)
     drawn = np.fromiter((seeded_hash(key, seed, "split") / 2.0**64 for key in keys.gather(heads)), np.float64, len(heads))

@@ -45,8 +45,10 @@ FORMATS: Final[Mapping[str, Columns]] = {
     "r3": Columns(key="idx", image="bad_image", prompt="original_prompt"),
     "magicdata": Columns(key="images", image="images", prompt=None),
     "artifact-bench": Columns(),
+    "cuts": Columns(),
 }
-"""Released formats by name. A row of Artifact-Bench names videos; each becomes one row."""
+"""Released formats by name. A row of Artifact-Bench names videos; each becomes one row. ``cuts`` is a data set of ours, whose
+stage ``cut`` has cut videos into clips."""
 
 
 def import_pictures(
@@ -91,7 +93,11 @@ def import_pictures(
     root = pictures or (source if source.is_dir() else source.parent)
     named = pictures is not None
     left_out: list[str] = []
-    if kind == "artifact-bench":
+    if kind == "cuts":
+        from salon_curate.cutting import clips_of
+
+        picture_rows = clips_of(source, left_out)
+    elif kind == "artifact-bench":
         picture_rows = _questioned_videos(source, root)
     elif kind == "arrow":
         picture_rows = (picture for file in arrow for picture in _table(file, root, columns, f"{file.stem}-", named))
@@ -106,14 +112,14 @@ def import_pictures(
 
 
 def _kind(source: Path, layout: str, arrow: Sequence[Path]) -> str:
-    if layout == "artifact-bench":
+    if layout in ("artifact-bench", "cuts"):
         return layout
     if source.is_dir():
         return "arrow" if arrow else "folder"
     return {".tar": "webdataset", ".parquet": "parquet"}.get(source.suffix, "manifest")
 
 
-_USED: Final[Mapping[str, Collection[str]]] = {"folder": (), "webdataset": (), "artifact-bench": ("pictures",)}
+_USED: Final[Mapping[str, Collection[str]]] = {"folder": (), "webdataset": (), "cuts": (), "artifact-bench": ("pictures",)}
 """The arguments with an effect, of the kinds of sources that are no tables."""
 
 

@@ -38,6 +38,7 @@ PIPELINE: Final = "pipeline.toml"
 BUILT_IN: Final = {
     "look": "salon_curate.measures:look",
     "watch": "salon_curate.clips:watch",
+    "cut": "salon_curate.cutting:cut",
     "edit": "salon_curate.edits:edit",
     "fields": "salon_curate.measures:fields",
     "duplicates": "salon_curate.duplicates_and_splits:duplicates",

@@ -126,7 +126,8 @@ def _has_edits(dataset: DataSet, shard: str) -> bool:
 
 
 def _table(dataset: DataSet, pipeline: Pipeline, finished: Sequence[Stage]) -> RowTable:
-    names = [column for stage in finished for column in (*stage.writes, stage.problem)]
+    written = [(column, kind) for stage in finished for column, kind in (*stage.writes.items(), (stage.problem, pl.String))]
+    names = [column for column, kind in written if kind != pl.List(pl.Binary)]  # files of clips are shown where they are rows
     frame = read_columns(dataset, pipeline.stages, [*LIGHT, *names], copies=False).collect()
     edited = [flag for shard in dataset.shards for flag in [_has_edits(dataset, shard.name)] * shard.rows]
     source = pl.struct(pl.format(_EDITED + "{}", "key").alias("id"), name=pl.lit("source"), chosen=pl.lit(value=False))

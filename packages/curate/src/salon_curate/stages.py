@@ -50,6 +50,7 @@ class Stage:
         function: takes a batch, returns ``key``, the new columns, and optionally ``problem``.
         where: ``module:name`` of the function, by which another process imports it.
         parameters: keyword arguments of the function; part of every part's name.
+        also: columns that the function is given where an earlier stage writes them.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Stage:
     function: Function
     where: str
     parameters: Mapping[str, Digestible] = field(default_factory=dict, hash=False)
+    also: tuple[str, ...] = ()
 
     def with_parameters(self, name: str | None = None, **parameters: Digestible) -> "Stage":
         """Return the stage under another name or with parameters of its own."""
@@ -315,13 +317,19 @@ def stage(*, version: str, reads: Sequence[str], writes: "Mapping[str, Any]") ->
 
 
 def dataset_stage(
-    *, version: str, reads: Sequence[str], writes: "Mapping[str, Any]", prepare: "Function | None" = None
+    *,
+    version: str,
+    reads: Sequence[str],
+    writes: "Mapping[str, Any]",
+    prepare: "Function | None" = None,
+    also: Sequence[str] = (),
 ) -> Callable[[Function], DataSetStage]:
     """Declare a function of the rows of all shards to be a stage (see :class:`DataSetStage`)."""
 
     def declared(function: Function) -> DataSetStage:
         name = function.__name__
-        return DataSetStage(name, version, tuple(reads), dict(writes), function, _where(function), prepare=prepare)
+        where = _where(function)
+        return DataSetStage(name, version, tuple(reads), dict(writes), function, where, also=tuple(also), prepare=prepare)
 
     return declared
 
@@ -387,7 +395,7 @@ def expected_parts(dataset: DataSet, stages: Sequence[Stage]) -> dict[str, list[
         stage.check(types)
         types |= {**stage.writes, stage.problem: pl.String}
         reads: dict[str, list[str]] = {}
-        for column in stage.reads:
+        for column in (*stage.reads, *(each for each in stage.also if each in writer)):
             if writer[column]:
                 reads.setdefault(writer[column], []).append(column)
         parts = []

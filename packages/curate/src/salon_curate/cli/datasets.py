@@ -46,10 +46,11 @@ def init(dataset: Path, preset: str | None, judge: str | None, form: str) -> Non
 @click.option("--pictures", type=InputPath(file_okay=False), help="The folder that the names in a table refer to.")
 @click.option(
     "--layout",
-    type=click.Choice(["any", "r3", "magicdata", "artifact-bench"]),
+    type=click.Choice(["any", "r3", "magicdata", "artifact-bench", "cuts"]),
     default="any",
     show_default=True,
-    help="Whose columns the table has. artifact-bench: every video that its questions name.",
+    help="Whose columns the table has. artifact-bench: every video that its questions name. cuts: SOURCE is a data set whose "
+    "stage cut has cut its videos; every clip is a row.",
 )
 @click.option("--key", metavar="COLUMN", help="The column of the pictures' keys.")
 @click.option("--image", metavar="COLUMN", help="The column of the pictures' bytes or names.")
@@ -82,6 +83,7 @@ def import_(
       salon curate import birds pictures/
       salon curate import birds clips/
       salon curate import birds rows.jsonl --layout r3
+      salon curate import shots films --layout cuts
       salon curate import edits triples.csv --edited source --prompt instruction --image result
       salon curate import birds shard-0001.tar --licence CC-BY-4.0
     """
@@ -103,7 +105,8 @@ def import_(
     )
     if imported.left_out:
         names = ", ".join(map(repr, imported.left_out[:5]))
-        click.echo(f"{counted(len(imported.left_out), 'file')} left out, whose name cannot be a key: {names}", err=True)
+        why = "of which there are no clips" if imported.kind == "cuts" else "whose name cannot be a key"
+        click.echo(f"{counted(len(imported.left_out), 'file')} left out, {why}: {names}", err=True)
 
 
 @click.command()

@@ -1,0 +1,258 @@
+"""The stage ``cut``: the shots of a video as clips of their own, and their import as rows of another data set."""
+
+import io
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from salon_curate.dataset import DataSet, Picture, checked_key, read_rows
+from salon_curate.pipeline import PIPELINE, read_pipeline
+from salon_curate.stages import Stage, expected_parts, stage
+from salon_judges.media.video_container import Outline, failure_words, opened, outline_of, require_av, video_failures
+from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS
+from salon_judges.media.video_sampling import decoded, rewound
+from salon_taxonomy.errors import IncompleteError, InputError
+from salon_taxonomy.verdict import Unscored
+
+if TYPE_CHECKING:
+    from av import AudioFrame, VideoFrame
+
+_CLOCK: Final = 90_000
+"""Units of a second in the clips' time stamps."""
+_CRF: Final = "14"
+_JITTER_S: Final = 0.02
+"""Time stamps of sound that differ by less from where the sound before it ended are rounded ones."""
+_LEAST_S: Final = 1e-6
+_KEPT_FORMATS: Final = frozenset({"yuv420p", "yuvj420p", "yuv422p", "yuv444p", "yuv420p10le", "yuv422p10le", "yuv444p10le"})
+_COLOURS: Final = ("color_range", "colorspace", "color_primaries", "color_trc")
+
+
+@stage(
+    version="1",
+    reads=["image", "cut_times", "duration_s"],
+    writes={"clips": pl.List(pl.Binary), "clip_ends": pl.List(pl.Float64)},
+)
+def cut(batch: pl.DataFrame) -> pl.DataFrame:
+    """Cut every video at its ``cut_times`` (of ``watch``) into clips, each with its part of the sound.
+
+    * ``clips``: MP4 files in their order, H.264 at CRF 14 and AAC; the video itself, byte for byte, where it has no cut.
+    * ``clip_ends``: seconds: clip ``n`` is from the ``n``-th to the next of these.
+
+    A row that ``watch`` could not read is null with that reason.
+
+    Raises:
+        InputError: without PyAV (the extra ``video``).
+    """
+    rows: list[dict[str, Any]] = []
+    for content, times, duration_s in batch.select("image", "cut_times", "duration_s").iter_rows():
+        if content is None or times is None or duration_s is None:
+            rows.append({"problem": "the stage watch has no cuts of it"})
+            continue
+        clips = cut_at(content, times)
+        ends = [0.0, *times, duration_s]
+        rows.append({"problem": clips.detail} if isinstance(clips, Unscored) else {"clips": clips, "clip_ends": ends})
+    return pl.DataFrame(
+        {"key": batch["key"], **{name: [row.get(name) for row in rows] for name in (*cut.writes, "problem")}},
+        schema={"key": pl.String, **cut.writes, "problem": pl.String},
+    )
+
+
+def cut_at(content: bytes, times: Sequence[float]) -> list[bytes] | Unscored:
+    """Return the clips of a video between some times, each with its part of the sound.
+
+    Pictures keep their distances, and begin at 0; so does the sound, with silence where there is none. The same video and
+    times give the same bytes.
+
+    Args:
+        content: the file: MP4, MOV, MKV, WebM or AVI.
+        times: in seconds after the first picture, ascending: the first picture of every clip but the first.
+
+    Returns:
+        One clip more than times; ``Unscored(BAD_MEDIA)`` for a file that cannot be decoded or whose clip has no picture.
+    """
+    from salon_taxonomy.media_files import bad_media
+
+    if not times:
+        return [content]
+    require_av()
+    try:
+        with opened(content) as container:
+            plan = outline_of(container, DEFAULT_VIDEO_LIMITS)
+            if isinstance(plan, Unscored):
+                return plan
+            with rewound(content, container, plan) as source:
+                clips = _Clips(source, plan, times)
+                for frame, at_s in decoded(source, plan, clips.hear):
+                    clips.see(frame, at_s)
+            return clips.files()
+    except video_failures() as error:
+        return bad_media(f"the video cannot be cut ({failure_words(error)})")
+
+
+class _Clips:
+    """The clips of a video while it is decoded."""
+
+    def __init__(self, source: Any, plan: Outline, times: Sequence[float]) -> None:
+        self._plan, self._times, self._source = plan, [*times], source
+        self._ends = [0.0, *times]
+        self._start_s = float((plan.start or 0) * plan.time_base)
+        tracks = [each for each in source.streams.audio if each.codec_context is not None][:1]
+        self._sound = tracks[0].codec_context if tracks else None
+        self._resampler: Any = None
+        self._heard: int | None = None
+        self._open: dict[int, _Clip] = {}
+
+    def see(self, frame: "VideoFrame", at_s: float) -> None:
+        """Add one picture."""
+        number = bisect_right(self._times, at_s + _LEAST_S)
+        if number and number - 1 in self._open:
+            self._open[number - 1].end_pictures()
+        self._clip(number, frame).see(frame, at_s - self._ends[number])
+
+    def hear(self, frame: "AudioFrame") -> None:
+        """Add one piece of sound: to several clips, where it lies over a cut."""
+        from av import AudioResampler
+
+        context: Any = self._sound
+        if self._resampler is None:
+            self._resampler = AudioResampler("fltp", context.layout, context.sample_rate)
+        at_s = None if frame.pts is None or frame.time is None else frame.time - self._start_s
+        for piece in self._resampler.resample(frame):
+            samples, rate = piece.to_ndarray(), context.sample_rate
+            if self._heard is None or (at_s is not None and abs(at_s - self._heard / rate) > _JITTER_S):
+                self._heard = round((at_s or 0.0) * rate)
+            begin, self._heard = self._heard, self._heard + samples.shape[1]
+            bounds = [round(each * rate) for each in self._ends]
+            for number, bound in enumerate(bounds):
+                last = bounds[number + 1] if number + 1 < len(bounds) else self._heard
+                first, end = max(begin, bound), min(self._heard, last)
+                if first < end:
+                    self._clip(number).hear(samples[:, first - begin : end - begin], first - bound)
+            at_s = None
+
+    def files(self) -> list[bytes]:
+        """End all clips, and return their files.
+
+        Raises:
+            ValueError: one has no picture.
+        """
+        clips = [self._open.get(number) for number in range(len(self._ends))]
+        if not all(clip is not None and clip.seen for clip in clips):
+            raise ValueError("a clip has no picture")
+        return [clip.file() for clip in clips if clip is not None]
+
+    def _clip(self, number: int, frame: "VideoFrame | None" = None) -> "_Clip":
+        if number not in self._open:
+            self._open[number] = _Clip(self._source, self._plan, self._sound)
+        return self._open[number]
+
+
+class _Clip:
+    """One clip that is encoded."""
+
+    def __init__(self, source: Any, plan: Outline, sound: Any) -> None:
+        import av
+
+        self._file = io.BytesIO()
+        self._container = av.open(self._file, "w", format="mp4")
+        given = source.streams.video[0].codec_context
+        odd = plan.width % 2 or plan.height % 2
+        self._format = "yuv444p" if odd else given.pix_fmt if given.pix_fmt in _KEPT_FORMATS else "yuv420p"
+        rate = Fraction(plan.coded_frames / plan.duration_s).limit_denominator(1001)
+        stream: Any = self._container.add_stream("libx264", rate=rate, options={"crf": _CRF})
+        stream.width, stream.height, stream.pix_fmt = plan.width, plan.height, self._format
+        context = stream.codec_context
+        context.thread_count, context.time_base = 1, Fraction(1, _CLOCK)
+        for name in _COLOURS:
+            setattr(context, name, getattr(given, name))
+        self._pictures, self._last, self.seen = stream, -1, False
+        self._ended = False
+        self._sound: Any = None
+        self._heard = 0
+        if sound is not None:
+            self._sound = self._container.add_stream("aac", rate=sound.sample_rate, layout=sound.layout.name)
+
+    def see(self, frame: "VideoFrame", at_s: float) -> None:
+        from av.video.frame import PictureType
+
+        if not self.seen and frame.rotation:
+            self._pictures.set_display_rotation(frame.rotation)
+        self.seen = True
+        if frame.format.name != self._format:
+            frame = frame.reformat(format=self._format)
+        self._last = max(self._last + 1, round(at_s * _CLOCK))
+        frame.pts, frame.time_base, frame.pict_type = self._last, Fraction(1, _CLOCK), PictureType.NONE
+        self._container.mux(self._pictures.encode(frame))
+
+    def end_pictures(self) -> None:
+        """Free what the encoder of pictures holds."""
+        if not self._ended:
+            self._ended = True
+            self._container.mux(self._pictures.encode())
+
+    def hear(self, samples: Any, at: int) -> None:
+        import numpy as np
+
+        if at > self._heard:
+            silence = np.zeros((samples.shape[0], at - self._heard), samples.dtype)
+            samples = np.concatenate([silence, samples], axis=1)
+        self._write(samples[:, max(0, self._heard - at) :] if at < self._heard else samples)
+
+    def _write(self, samples: Any) -> None:
+        import av
+        import numpy as np
+
+        frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(samples), "fltp", self._sound.codec_context.layout.name)
+        frame.sample_rate, frame.pts, frame.time_base = self._sound.rate, self._heard, Fraction(1, self._sound.rate)
+        self._heard += samples.shape[1]
+        self._container.mux(self._sound.encode(frame))
+
+    def file(self) -> bytes:
+        """Return the whole file."""
+        self.end_pictures()
+        if self._sound is not None:
+            self._container.mux(self._sound.encode())
+        self._container.close()
+        return self._file.getvalue()
+
+
+def clips_of(films: Path, left_out: list[str]) -> Iterator[Picture]:
+    """Yield the clips that the stage ``cut`` made of the videos of a data set, with where each comes from in ``meta``.
+
+    Args:
+        films: the data set's folder.
+        left_out: gets the keys of videos without clips.
+
+    Raises:
+        InputError: it is no data set, or its pipeline has no stage ``cut``.
+        IncompleteError: the stage has not finished.
+    """
+    dataset, stages = DataSet.open(films), read_pipeline(films / PIPELINE, environment={}).stages
+    cutting = next((each for each in stages if each.where == cut.where), None)
+    if cutting is None:
+        hint = f'Add [[stage]] use = "cut" behind "watch", and run: salon curate run {films}'
+        raise InputError("no stage of the pipeline cuts videos", source=films / PIPELINE, hint=hint)
+    parts = expected_parts(dataset, stages)[cutting.name]
+    if not all((films / part.path).exists() for part in parts):
+        raise IncompleteError(f"{films}: the stage {cutting.name!r} has not finished: salon curate run {films}")
+    return _clips(dataset, cutting, [films / part.path for part in parts], left_out)
+
+
+def _clips(dataset: DataSet, cutting: Stage, parts: Sequence[Path], left_out: list[str]) -> Iterator[Picture]:
+    row = 0
+    for shard, part in zip(dataset.shards, parts, strict=True):
+        for number in range(shard.rows):
+            [(key, clips, ends)] = read_rows(part, ["key", "clips", "clip_ends"], number, 1).iter_rows()
+            [(sha256, prompt)] = read_rows(dataset.shard_path(shard.name), ["sha256", "prompt"], number, 1).iter_rows()
+            if clips is None:
+                left_out.append(key)
+                continue
+            for place, clip in enumerate(clips):
+                row += 1
+                name = checked_key(f"{key}#{place + 1}", source=dataset.name, row=row)
+                about = {"film": key, "film_sha256": sha256, "from_s": ends[place], "to_s": ends[place + 1]}
+                yield Picture(name, clip, prompt, None, about, row)

@@ -1,0 +1,136 @@
+"""Videos are cut at their cuts: pictures and sound in step, once, with the same bytes, each clip a row."""
+
+import io
+import json
+from pathlib import Path
+
+import av
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from curate_world import jpeg, tree
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from salon_curate.cli import curate
+from salon_curate.clips import watch
+from salon_curate.cutting import clips_of, cut, cut_at
+from salon_curate.dataset import DataSet, Picture, read_rows
+from salon_curate.pipeline import PIPELINE
+from salon_curate.running import run, verify
+from salon_synthetic.videos import Shot, write_shots
+from salon_taxonomy.errors import IncompleteError, InputError
+from salon_taxonomy.testing import HOSTILE_REPLIES
+from salon_taxonomy.verdict import Unscored
+
+
+def measured(content):
+    return watch.function(pl.DataFrame({"key": ["a"], "image": [content], "problem": [None]})).row(0, named=True)
+
+
+def pictures(content):
+    with av.open(io.BytesIO(content)) as container:
+        return [frame.to_ndarray(format="gray").astype(float) for frame in container.decode(video=0)]
+
+
+def loud_until(content):
+    """Return when the sound of a clip, as it is played, is last above a tenth of its tone; -1 where it never is."""
+    last = -1.0
+    with av.open(io.BytesIO(content)) as container:
+        begin = container.streams.video[0].start_time * container.streams.video[0].time_base
+        for frame in container.decode(audio=0) if container.streams.audio else ():
+            level = np.abs(frame.to_ndarray()).max(axis=0)
+            loud = np.flatnonzero(level > 0.01)
+            last = max(last, float(frame.time - begin + loud[-1] / frame.sample_rate)) if len(loud) else last
+    return last
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.lists(st.integers(4, 12), min_size=2, max_size=4), st.integers(2, 40), st.sampled_from([".mp4", ".webm", ".mkv"]))
+def test_clips_have_the_pictures_of_their_shots_and_the_sound_that_was_heard_with_them(tmp_path_factory, tenths, tone, ending):
+    shots = [Shot(count / 10, seed) for seed, count in enumerate(tenths, 1)]
+    whole = sum(tenths) / 10
+    tone_s = min(tone / 10, whole)
+    path = write_shots(tmp_path_factory.mktemp("film") / f"film{ending}", shots, tone=(tone_s, -20.0))
+    film = path.read_bytes()
+    cuts = measured(film)["cut_times"]
+    assert cuts == pytest.approx(np.cumsum(tenths)[:-1] / 10)
+    clips = cut_at(film, cuts)
+    assert [len(pictures(each)) for each in clips] == tenths
+    shown = [picture for each in clips for picture in pictures(each)]
+    assert max(np.abs(one - other).mean() for one, other in zip(shown, pictures(film), strict=True)) < 4
+    for clip, begin, count in zip(clips, [0.0, *cuts], tenths, strict=True):
+        now = measured(clip)
+        assert (now["problem"], now["cuts"]) == (None, 0)
+        assert now["duration_s"] == pytest.approx(count / 10, abs=0.01)
+        left = min(tone_s - begin, count / 10)
+        assert loud_until(clip) == pytest.approx(left, abs=0.03) if left > 0.03 else loud_until(clip) < 0.06
+    assert cut_at(film, cuts) == clips
+
+
+def test_a_video_of_one_shot_stays_as_it_is_and_odd_sizes_and_turns_are_kept(tmp_path):
+    one = write_shots(tmp_path / "one.mp4", [Shot(1.0, 1)]).read_bytes()
+    assert cut_at(one, []) == [one]
+    turned = write_shots(tmp_path / "turned.mov", [Shot(0.5, 1), Shot(0.5, 2)], rotation=90).read_bytes()
+
+    def rotation(content):
+        with av.open(io.BytesIO(content)) as container:
+            return next(container.decode(video=0)).rotation
+
+    assert {rotation(clip) for clip in cut_at(turned, [0.5])} == {rotation(turned)} != {0}
+
+
+def test_what_cannot_be_cut_has_a_reason(tmp_path):
+    film = write_shots(tmp_path / "film.mp4", [Shot(0.5, 1), Shot(0.5, 2)]).read_bytes()
+    for odd in (b"", film[: len(film) // 2], *(text.encode() for text in HOSTILE_REPLIES[:3])):
+        assert isinstance(cut_at(odd, [0.5]), Unscored)
+    assert isinstance(cut_at(film, [0.5, 7.0]), Unscored)
+    batch = {"image": [None, film, film], "cut_times": [[], None, [9.0]], "duration_s": [1.0, None, 1.0]}
+    made = cut.function(pl.DataFrame({"key": ["a", "b", "c"], **batch}))
+    assert made["clips"].to_list() == [None] * 3 and made["problem"].null_count() == 0
+
+
+@pytest.fixture
+def films(tmp_path):
+    """Two films and a picture, of which the pipeline makes clips."""
+    dataset = DataSet.create(tmp_path / "films")
+    two = write_shots(tmp_path / "two.mp4", [Shot(1.0, 1), Shot(0.8, 2)], tone=(1.8, -20.0)).read_bytes()
+    one = write_shots(tmp_path / "one.mp4", [Shot(1.0, 3)]).read_bytes()
+    rows = [Picture("two", two, "a film"), Picture("still", jpeg()), Picture("one", one)]
+    dataset.add(iter(rows), "drawn", "folder", shard_rows=2)
+    (dataset.folder / PIPELINE).write_text('[[stage]]\nuse = "watch"\n\n[[stage]]\nuse = "cut"\n')
+    return dataset
+
+
+def test_clips_are_rows_with_where_they_come_from_and_a_second_run_has_the_same_bytes(films, tmp_path):
+    shots = DataSet.create(tmp_path / "shots")
+    with pytest.raises(IncompleteError, match="has not finished"):
+        clips_of(films.folder, [])
+    run(films, [watch, cut])
+    runner = CliRunner()
+    imported = runner.invoke(curate, ["import", str(shots.folder), str(films.folder), "--layout", "cuts"])
+    assert imported.exit_code == 0 and "3 pictures from films (cuts), 0 with a problem" in imported.output, imported.output
+    assert "1 file left out" in imported.output and "still" in imported.output
+    shots = DataSet.open(shots.folder)
+    rows = read_rows(shots.shard_path("00000"), ["*"]).select("key", "prompt", "meta", "image")
+    assert rows["key"].to_list() == ["two#1", "two#2", "one#1"]
+    meta = [json.loads(each) for each in rows["meta"]]
+    assert [(each["film"], each["from_s"], each["to_s"]) for each in meta] == [
+        ("two", 0, 1.0),
+        ("two", 1.0, 1.8),
+        ("one", 0, 1.0),
+    ]
+    before = tree(films.folder, "columns")
+    for part in Path(films.folder, cut.folder).iterdir():
+        part.unlink()
+    run(films, [watch, cut])
+    assert tree(films.folder, "columns") == before and not verify(films, [watch, cut])
+
+
+def test_a_source_that_is_no_data_set_with_clips_is_refused(films, tmp_path):
+    (films.folder / PIPELINE).write_text('[[stage]]\nuse = "watch"\n')
+    with pytest.raises(InputError, match="no stage of the pipeline cuts"):
+        clips_of(films.folder, [])
+    with pytest.raises(InputError, match="is no data set"):
+        clips_of(tmp_path, [])
