@@ -133,7 +133,7 @@ def killed_after(requests: int, server: MockServer, words: list[str]) -> None:
 def judge_file(folder: Path, server: MockServer) -> list[str]:
     path = folder / "judge.toml"
     path.write_text(f'model = "mock"\nbase_url = "{server.url}"\n\n[limits]\nconcurrency = 4\n')
-    return ["--judge", str(path), "--quiet"]
+    return ["--judge", str(path)]
 
 
 @pytest.mark.slow

@@ -197,7 +197,6 @@ NO_TABLE = {
     "curate run",
     "curate verify",
     "papers add",
-    "train data check",
     "train grpo",
     "train image",
     "train refiner",

@@ -307,7 +307,7 @@ def test_a_video_is_drawn_and_shown_as_one_picture(tmp_path: Path) -> None:
     pytest.importorskip("av")
     clip, sheet = tmp_path / "ball.mp4", tmp_path / "ball.jpg"
     assert CliRunner().invoke(main, ["synthetic", "video", str(clip), "--kind", "morph"]).exit_code == 0
-    status, text = bench_command("contact-sheet", clip, "--output", sheet, "--width", 320)
+    status, text = bench_command("contact-sheet", clip, "--output", sheet)
     assert status == 0 and "10 frames at 5 per second" in text
     assert sheet.read_bytes()[:3] == b"\xff\xd8\xff"
     assert bench_command("contact-sheet", tmp_path / "no.mp4", "--output", sheet)[0] != 0

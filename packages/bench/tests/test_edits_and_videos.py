@@ -501,7 +501,7 @@ def test_the_jobs_of_a_process_that_was_killed_are_fetched_by_the_next(folder: P
     with video_server(server):
         words = ("--video", "--generator", judge_file(server.url), "--concurrency", "2")
         start = "from salon_console import main; main()"
-        command = [sys.executable, "-c", start, "bench", "generate", "prompts.jsonl", "--output", "made", "--quiet", *words]
+        command = [sys.executable, "-c", start, "bench", "generate", "prompts.jsonl", "--output", "made", *words]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
         while process.poll() is None and sum(server.looks.values()) < 3:
             time.sleep(0.005)
@@ -516,7 +516,7 @@ def test_the_jobs_of_a_process_that_was_killed_are_fetched_by_the_next(folder: P
 def killed_and_resumed(kills: int, *words: str, total: int) -> None:
     """Kill the job again and again at points that differ, and let it end; every line then has its whole file, once."""
     start = "from salon_console import main; main()"
-    command = [sys.executable, "-c", start, "bench", "generate", "prompts.jsonl", "--output", "made", "--quiet", *words]
+    command = [sys.executable, "-c", start, "bench", "generate", "prompts.jsonl", "--output", "made", *words]
     lines = Path("made", MANIFEST)
     killed = number = 0
     while killed < kills:

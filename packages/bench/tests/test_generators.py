@@ -110,7 +110,8 @@ def test_each_sample_has_its_seed_and_the_same_command_makes_nothing_twice(folde
     (folder / "pictures" / "0002.1.png").unlink()
     assert "1 pictures made, 7 kept" in generate(*words).stdout
     again = manifest(folder)
-    assert [row | {"seconds": 0} for row in again] == [row | {"seconds": 0} for row in rows]
+    measured = {"seconds": 0, "memory_mb": 0}
+    assert [row | measured for row in again] == [row | measured for row in rows]
     assert all(0 < float(str(row["seconds"])) < 60 and "settings" not in row for row in again)
 
 
@@ -139,7 +140,7 @@ def test_a_killed_job_goes_on_and_makes_only_what_was_in_flight_again(folder: Pa
     (folder / "wait.txt").write_text("0.03")
     start = "from salon_console import main; main()"
     words = [sys.executable, "-c", start, "bench", "generate", "prompts.txt", "--output", "pictures"]
-    words += ["--command", command(folder), "--samples", "4", "--concurrency", "2", "--quiet"]
+    words += ["--command", command(folder), "--samples", "4", "--concurrency", "2"]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, start_new_session=True)
     lines = folder / "pictures" / MANIFEST
     while process.poll() is None and not (lines.exists() and lines.read_bytes().count(b"\n") >= 3):

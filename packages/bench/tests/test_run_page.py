@@ -38,17 +38,6 @@ def test_groups_are_rows_and_numbers_are_columns(store: Path) -> None:
     assert {tuple(row[1:]) for row in rows} == {("60.00", "60.00", "60.00")}
 
 
-def test_a_partial_mean_is_shown_only_when_asked_for_and_says_what_it_is(store: Path) -> None:
-    plain, asked = (run_page(store, ["run-ours", "run-other"], partial_means=each) for each in (False, True))
-    assert "partial mean" not in plain
-    assert rows_of(plain, "Groups and numbers")[-1][1:4] == ["–", "–", "–"]
-    *_, whole, partial = rows_of(asked, "Groups and numbers")
-    assert whole[1:4] == ["–", "–", "–"]
-    assert partial == ["partial mean", *["50.00 (6 of 7)"] * 3, "", "", ""]
-    assert "It is not the suite&#39;s number" in asked
-    assert "partial mean" not in run_page(store, ["run-other"], partial_means=True)
-
-
 def test_every_number_with_an_interval_has_a_chart(store: Path) -> None:
     page = run_page(store, ["run-ours", "run-other"])
     assert page.count('class="forest"') == 3

@@ -60,21 +60,8 @@ def test_a_directory_that_is_no_store_is_refused_before_any_work(votes: Path, tm
 
 
 def test_options_become_the_policy(votes: Path):
-    options = [
-        "--consensus",
-        "model",
-        "--run-length",
-        0,
-        "--speed-scale",
-        "classic",
-        "--anchor-share",
-        0.6,
-        "--side-alpha",
-        0.05,
-    ]
-    policy = json.loads(salon(votes, *options, "--speed-sigmas", 2, "--format", "json").stdout)["policy"]
-    assert (policy["consensus"], policy["run_length"], policy["speed_scale"]) == ("model", None, "classic")
-    assert (policy["anchor_share"], policy["side_alpha"], policy["speed_sigmas"]) == (0.6, 0.05, 2.0)
+    policy = json.loads(salon(votes, "--consensus", "model", "--run-length", 0, "--format", "json").stdout)["policy"]
+    assert (policy["consensus"], policy["run_length"]) == ("model", None)
 
 
 def test_files_are_written_beside_the_table(votes: Path, tmp_path: Path):
@@ -140,7 +127,6 @@ def test_bad_options_are_explained_before_any_work(votes: Path, tmp_path: Path):
     for options in (
         ["--output", tmp_path / "r.xls"],
         ["--run-length", 1],
-        ["--anchor-share", 2],
         ["--audit", tmp_path / "a.txt"],
     ):
         result = salon(votes, *options)

@@ -329,15 +329,20 @@ def test_wrong_settings_of_a_model_are_named_by_their_options(tmp_path: Path, mo
     Path("prompts.txt").write_text("a red cube\n")
     needed = ("--model", "none", "--prompts", "prompts.txt", "--reward", "scorer:clip-score", "--output", "run")
     for words, option, problem in (
-        (("--kl", "-1"), "--kl", "greater than or equal to 0"),
-        (("--learning-rate", "0"), "--learning-rate", "greater than 0"),
-        (("--noise", "ode"), "--noise", "allowed: cps, sde"),
-        (("--window", "10"), "--window", "at most 9 with 10 sampling steps of cps"),
-        (("--sampling-steps", "2", "--noise", "sde"), "--window", "at most 2 with 2 sampling steps of sde"),
-        (("--level", "1.5"), "--level", "at most 1"),
-        (("--group", "1"), "--group", "greater than or equal to 2"),
+        (("--set", "image.kl=-1"), "--set, key 'image.kl'", "greater than or equal to 0"),
+        (("--set", "image.learning_rate=0"), "--set, key 'image.learning_rate'", "greater than 0"),
+        (("--set", "image.noise=ode"), "--set, key 'image.noise'", "allowed: cps, sde"),
+        (("--set", "image.window=10"), "--set, key 'image.window'", "at most 9 with 10 sampling steps of cps"),
+        (
+            ("--set", "image.sampling_steps=2", "--set", "image.noise=sde"),
+            "--set, key 'image.window'",
+            "at most 2 with 2 sampling steps of sde",
+        ),
+        (("--set", "image.level=1.5"), "--set, key 'image.level'", "at most 1"),
+        (("--set", "image.group=1"), "--set, key 'image.group'", "greater than or equal to 2"),
+        (("--set", "policy.guidance=0.5"), "--set, key 'policy.guidance'", "greater than or equal to 1"),
+        (("--set", "policy.knob=1"), "--set, key 'policy.knob'", "allowed: model, revision"),
         (("--width", "20"), "--width", "multiple of 8"),
-        (("--guidance", "0.5"), "--guidance", "greater than or equal to 1"),
         (("--on-unscored", "zero"), "--on-unscored", "allowed: nan, mean, raise"),
         (("--dtype", "float16"), "--dtype", "allowed: float32, bfloat16"),
         (("--seed", "-1"), "--seed", "greater than or equal to 0"),

@@ -308,8 +308,9 @@ def test_missing_scores_follow_the_policy_and_the_weights_stay(model: Path, fold
 def test_the_command_trains_resumes_and_reports_and_a_second_call_trains_nothing(model: Path, folder: Path) -> None:
     command = [
         *("train", "image", "--model", str(model), "--prompts", "prompts.txt", "--held-out", "held_out.txt", "--device", "cpu"),
-        *("--reward", "scorer:./metrics.py:left", "--output", "run", "--steps", "2", "--group", "2", "--rank", "4"),
-        *("--sampling-steps", "5", "--window", "2", "--prompts-per-step", "1", "--every", "1", "--checkpoint-every", "1"),
+        *("--reward", "scorer:./metrics.py:left", "--output", "run", "--steps", "2", "--set", "image.group=2"),
+        *("--set", "policy.rank=4", "--set", "image.sampling_steps=5", "--set", "image.window=2"),
+        *("--set", "image.prompts_per_step=1", "--set", "evaluation.every=1", "--set", "checkpoints.every=1"),
     ]
     called = CliRunner().invoke(main, [*command, "--format", "json"])
     assert called.exit_code == 0, called.output
@@ -325,7 +326,7 @@ def test_the_command_trains_resumes_and_reports_and_a_second_call_trains_nothing
     again = CliRunner().invoke(main, command)
     assert again.exit_code == 0, again.output
     assert "Finished before: 2 steps" in again.stdout
-    other = CliRunner().invoke(main, [*command, "--kl", "0.5"])
+    other = CliRunner().invoke(main, [*command, "--set", "image.kl=0.5"])
     assert other.exit_code == 2
     assert "this run was begun with" in other.output
     assert "image.kl" in other.output
@@ -419,7 +420,7 @@ def test_the_command_says_what_is_missing_or_too_much_about_preferences(model: P
         ([], "--prompts", "is missing; without preferences"),
         (["--prompts", "prompts.txt"], "--reward", "is missing; without preferences"),
         (["--preferences", "pairs.csv", "--prompts", "prompts.txt"], "--prompts", "preferences have their own prompts"),
-        (["--preferences", "pairs.csv", "--beta", "0"], "--beta", "greater than 0"),
+        (["--preferences", "pairs.csv", "--set", "preferences.beta=0"], "--set, key 'preferences.beta'", "greater than 0"),
         (["--preferences", "pairs.csv", "--parameter", "a=1"], "--reward", "is missing"),
     ):
         called = CliRunner().invoke(main, [*needed, *words])

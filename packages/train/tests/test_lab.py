@@ -3,7 +3,6 @@
 import json
 import math
 import pickle
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,17 +16,16 @@ from for_each import for_each
 pytest.importorskip("trl")
 
 from salon_console import main
-from salon_synthetic.artifacts import KINDS, SOUND, Balance, Subject, draw_examples
+from salon_synthetic.artifacts import draw_examples
 from salon_taxonomy.answers import render_magicmirror
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
-from salon_taxonomy.training_example import MAIN_BUCKETS
 from salon_train.demo import study as studies
 from salon_train.demo.consistency import RuleConsistency, supports
 from salon_train.demo.controls import ShuffledMagicMirror
 from salon_train.demo.experiment import Ablation, ArmNumbers
 from salon_train.demo.page import ablation_rows, study_page
-from salon_train.demo.pictures import draw_pictures, evenly_wrong, missed
+from salon_train.demo.pictures import draw_pictures, missed
 from salon_train.demo.recipe import Recipe
 from salon_train.demo.study import run_study
 from salon_train.demo.summary import LABELS, PAPER, difference, directions, rise
@@ -88,22 +86,6 @@ def test_equal_seeds_draw_equal_files_and_held_out_pictures_are_others(tmp_path:
     assert ids["reasoned"] == ids["train"][:16] == ids["biased"]
     assert not set(ids["train"]) & set(ids["held_out"])
     assert rows["reasoned"] != rows["biased"]
-
-
-def test_among_the_even_pictures_no_subject_tells_whether_something_is_wrong() -> None:
-    subjects = {kind.reason: kind.subject for kind in KINDS.values()} | {words: subject for subject, words in SOUND.items()}
-    balance = Balance({"extra-finger": 2, "missing-leg": 2, "animal-no-head": 1, "object-extra-part": 3, "sunken": 4})
-    examples = list(draw_examples(600, seed=3, size=16, balance=balance))
-    kept = evenly_wrong(examples)
-    assert [each for each in kept if not each.truth.normal] == [each for each in examples if not each.truth.normal]
-    right = Counter(subjects[each.reasoning or ""] for each in kept if each.truth.normal)
-    room = right[Subject.TABLE]
-    assert 0.25 * room - 1 < right[Subject.HAND] < 0.75 * room
-    assert all(abs(right[one] - room) <= 1 for one in (Subject.ANIMAL, Subject.OBJECT))
-    assert abs(right[Subject.HAND] + right[Subject.PERSON] - room) <= 2
-    assert kept == sorted(kept, key=examples.index)
-    of_one_label = [each for each in examples if each.truth.normal or each.buckets[0] == MAIN_BUCKETS[1]]
-    assert evenly_wrong(of_one_label) == of_one_label
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=2, max_size=6))

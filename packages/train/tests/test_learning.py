@@ -63,20 +63,6 @@ def test_the_rise_is_gone_without_steps_and_with_a_reward_that_knows_nothing(con
     assert f1 < 0.2
 
 
-@pytest.mark.study
-@pytest.mark.timeout(900)
-def test_grpo_from_the_clean_cold_start_learns_from_the_even_pictures_in_steps_of_its_own(tmp_path: Path) -> None:
-    few = replace(SMALL, pictures=160, reasoned=160, held_out=16, sft_steps=4, even_steps=2, even_prompts=8, every=2)
-    measured = list(run_seed(tmp_path, few, seed=5, arms=(Ablation.IMPROVE_EVEN,)))
-    assert [(each.arm, each.step) for each in measured if each.stage == "grpo"] == [
-        (Ablation.IMPROVE_EVEN, 0),
-        (Ablation.IMPROVE_EVEN, 2),
-    ]
-    told = json.loads((tmp_path / "improve_even" / "grpo" / "configuration.json").read_text(encoding="utf-8"))
-    assert told["data.train"] == [str(tmp_path / "data" / "even.jsonl")]
-    assert told["sampling.hard_positives"] == 1.0
-
-
 def test_what_is_measured_is_plain_json() -> None:
     one = ArmNumbers(Ablation.FULL, 1, "grpo", 0, False, {"f1_macro": None}, {"reward": 1.5})
     assert json.loads(one.as_json())["numbers"] == {"f1_macro": None}

@@ -40,22 +40,22 @@ def spoiled(train) -> Path:
 
 def test_check_says_how_many_rows_can_be_used(train):
     done = salon("check", train)
-    assert (done.exit_code, done.stdout) == (0, "6 rows can be used, 0 cannot.\n")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("6 rows can be used, 0 cannot.\n")
 
 
 def test_check_names_file_row_column_and_value_of_each_unusable_row(spoiled):
     done = salon("check", spoiled)
     assert done.exit_code == 0
-    assert done.stdout == "6 rows can be used, 2 cannot.\n"
+    assert done.stdout.startswith("6 rows can be used, 2 cannot.\n")
     assert "Rows that cannot be used: 2 (1 row, 1 picture). The first:" in done.stderr
     assert f"{spoiled}, row 7, column 'response': are no labels" in done.stderr
     assert f"{spoiled}, row 8, column 'images': there is no such file: '7.png'" in done.stderr
 
 
-@pytest.mark.parametrize("command", ["check", "statistics"])
 @pytest.mark.parametrize("form", ["table", "json"])
-def test_strict_exits_with_1_and_still_prints(spoiled, command, form):
-    done = salon(command, spoiled, "--look", "exists", "--strict", "--format", form)
+def test_strict_exits_with_1_and_still_prints(spoiled, form):
+    done = salon("check", spoiled, "--look", "exists", "--strict", "--format", form)
     assert done.exit_code == 1
     assert done.stdout
 
@@ -73,8 +73,8 @@ def test_too_many_unusable_rows_stop_the_reading(spoiled):
     assert "more than 1 rows cannot be used; reading stopped" in done.stderr
 
 
-def test_statistics_stand_beside_the_papers(train):
-    done = salon("statistics", train)
+def test_counts_stand_beside_the_papers(train):
+    done = salon("check", train)
     assert done.exit_code == 0
     hand = next(line for line in done.stdout.splitlines() if line.strip().startswith("L3: Hand"))
     assert hand.split()[-4:] == ["3", "100.00", "3", "50,959"]
@@ -83,11 +83,11 @@ def test_statistics_stand_beside_the_papers(train):
     assert "hard positives 0, reasoned 1, several buckets 0" in done.stdout
 
 
-def test_statistics_as_json_take_another_ratio(train):
-    printed = json.loads(salon("statistics", train, "--ratio", "1:0:1:0:0", "--format", "json").stdout)
+def test_counts_as_json_take_another_ratio(train):
+    printed = json.loads(salon("check", train, "--ratio", "1:0:1:0:0", "--format", "json").stdout)
     assert [line["drawn"] for line in printed["buckets"]] == [50.0, 0.0, 50.0, 0.0, 0.0, 0.0]
     assert printed["labels"][0] == {"label": "Total", "total": 6, "share": None, "train": 6, "published_train": 325238}
-    assert salon("statistics", train, "--ratio", "1:2").exit_code == 2
+    assert salon("check", train, "--ratio", "1:2").exit_code == 2
 
 
 def test_convert_writes_what_datasets_loads(train, tmp_path):

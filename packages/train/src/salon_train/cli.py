@@ -11,7 +11,7 @@ from salon_console.output import number_text
 _COMMANDS = {
     "data": LazyCommand(
         "salon_train.data.cli:data",
-        "Annotated pictures in MagicData340K's schema: check them, count them, convert them for SFT and GRPO.",
+        "Annotated pictures in MagicData340K's schema: check and count them, convert them for SFT and GRPO.",
     ),
     "demo": LazyCommand(
         "salon_train.demo.cli:demo",

@@ -2,52 +2,14 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import rich_click as click
 
 from salon_console.file_options import InputPath
-from salon_console.options import FORMAT, Decorator, resumable, several
+from salon_console.options import FORMAT, resumable
 from salon_taxonomy.errors import InputError
-from salon_train.run.cli import report_once, show_trained
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-_OF_MODEL = (
-    ("--width", "policy__width", int, "Of a picture in pixels. Default: the model's own."),
-    ("--height", "policy__height", int, "Likewise."),
-    ("--guidance", "policy__guidance", float, "Scale of classifier-free guidance; 1: none. Default: 4.5."),
-    ("--rank", "policy__rank", int, "Of the adapters (LoRA). Default: 32."),
-    ("--alpha", "policy__alpha", int, "Their scale is alpha / rank. Default: twice the rank."),
-)
-"""Options of ``salon train image`` that are numbers: name, section and setting, type, help. Here those of the model."""
-_OF_STEP = (
-    ("--steps", "image__steps", int, "Updates. Default: 300."),
-    ("--group", "image__group", int, "Pictures of each prompt in a step. Default: 8."),
-    ("--prompts-per-step", "image__prompts_per_step", int, "Different prompts in a step. Default: 6."),
-    ("--sampling-steps", "image__sampling_steps", int, "From noise to a picture. Default: 10."),
-    ("--window", "image__window", int, "How many of these have chance. Default: 3."),
-    ("--level", "image__level", float, "How much chance. Default: 0.7."),
-)
-"""What a step is."""
-_OF_PREFERENCES = (
-    ("--pairs", "preferences__pairs", int, "Pairs of a step. Default: 16."),
-    ("--beta", "preferences__beta", float, "The larger, the nearer to the model as it was. Default: 1000."),
-)
-"""How it learns from preferences; options of a step but --steps and --sampling-steps, and --kl, play no part then."""
-_OF_RUN = (
-    ("--learning-rate", "image__learning_rate", float, "Default: 3e-4."),
-    ("--kl", "image__kl", float, "Weight of the divergence from the model as it was. Default: 0.03."),
-    ("--at-once", "image__at_once", int, "Pictures that the network computes at once. Default: 4."),
-    ("--every", "evaluation__every", int, "Steps between two measurements. Default: 50."),
-    ("--checkpoint-every", "checkpoints__every", int, "Steps between two checkpoints. Default: 50."),
-)
-"""How the run goes."""
-
-
-def _numbers(rows: "Sequence[tuple[str, str, type, str]]") -> Decorator:
-    return several(*(click.option(name, setting, type=kind, help=words) for name, setting, kind, words in rows))
+from salon_train.run.cli import changes_of, report_once, set_option, show_trained
 
 
 @click.command("image")
@@ -98,23 +60,30 @@ def _numbers(rows: "Sequence[tuple[str, str, type, str]]") -> Decorator:
 @click.option(
     "--dtype", "policy__dtype", metavar="NAME", help="Of the frozen weights: bfloat16 or float32. Default: by the device."
 )
-@_numbers(_OF_MODEL)
-@click.option("--activation-checkpointing", "policy__activation_checkpointing", is_flag=True, help="Less memory, more time.")
-@_numbers(_OF_STEP)
-@click.option("--noise", "image__noise", metavar="KIND", help="cps (coefficients-preserving sampling) or sde. Default: cps.")
-@_numbers(_OF_PREFERENCES)
-@_numbers(_OF_RUN)
-@click.option(
-    "--stop-on-alarm", "monitors__on_stop", is_flag=True, flag_value="stop", help="End the run when a monitor says stop."
-)
+@click.option("--width", "policy__width", type=int, help="Of a picture in pixels. Default: the model's own.")
+@click.option("--height", "policy__height", type=int, help="Likewise.")
+@click.option("--steps", "image__steps", type=int, help="Updates. Default: 300.")
+@set_option("image.kl=0.01", "default")
 @click.option("--seed", "run__seed", type=int, help="Of adapters, prompts, noise and windows. Default: 0.")
 @click.option("--again", is_flag=True, help="Remove what the run has done before, and begin again.")
 @FORMAT
 @resumable
-def image(demo: str | None, parameters: tuple[str, ...], judge: str | None, again: bool, form: str, **options: Any) -> None:
+def image(
+    demo: str | None,
+    parameters: tuple[str, ...],
+    judge: str | None,
+    changes: tuple[str, ...],
+    again: bool,
+    form: str,
+    **options: Any,
+) -> None:
     """Train a text-to-image model of your own on a reward of its pictures: Flow-GRPO with adapters (LoRA).
 
     With --preferences it learns from votes about pictures instead: Diffusion-DPO. A reward then only measures --held-out.
+
+    --set changes every other setting, SECTION.NAME=VALUE: policy.guidance, policy.rank, image.group, image.window, image.kl,
+    image.learning_rate, preferences.beta, evaluation.every, checkpoints.every, monitors.on_stop; a wrong name is answered with
+    all names of its section.
 
     A second call continues from the last checkpoint. The result is OUTPUT/image/model/pytorch_lora_weights.safetensors, for
     pipeline.load_lora_weights; `salon train report OUTPUT` draws the curves.
@@ -134,12 +103,13 @@ def image(demo: str | None, parameters: tuple[str, ...], judge: str | None, agai
 
     if demo is not None:
         folder, seed = options.pop("run__folder"), options.pop("run__seed") or 0
-        _write_words(folder, seed, options | {"parameters": parameters, "judge": judge}, again, form)
+        _write_words(folder, seed, options | {"parameters": parameters, "judge": judge, "changes": changes}, again, form)
         return
     if options["policy__model"] is None:
         raise click.UsageError("Missing option '--model', or '--demo words' for a small model.")
     from salon_rewards.serving.cli import reward_parameters
     from salon_train.configuration.image import configured
+    from salon_train.configuration.reading import put
     from salon_train.run.display import ConsoleWatcher, said
 
     console = Console(stderr=True)
@@ -150,6 +120,8 @@ def image(demo: str | None, parameters: tuple[str, ...], judge: str | None, agai
         section, _, setting = name.partition("__")
         if value is not None:
             values.setdefault(section, {})[setting] = str(value) if isinstance(value, Path) else value
+    for key, value in changes_of(changes).items():
+        put(values, key, value)
     try:
         configuration = configured(values)
     except InputError as error:
@@ -162,10 +134,11 @@ def image(demo: str | None, parameters: tuple[str, ...], judge: str | None, agai
 
 
 def _of_option(error: InputError) -> InputError:
-    """Return the error of a setting with the name of its option."""
+    """Return the error of a setting with the name of its option, or with its key where ``--set`` is the option."""
     options = {each.name: each.opts[0] for each in image.params}
     option = options.get(str(error.key).replace(".", "__"))
-    return InputError(error.problem, source=option, key=None if option else error.key, value=error.value, allowed=error.allowed)
+    key = None if option else error.key
+    return InputError(error.problem, source=option or "--set", key=key, value=error.value, allowed=error.allowed)
 
 
 def _write_words(folder: Path, seed: int, others: dict[str, Any], again: bool, form: str) -> None:

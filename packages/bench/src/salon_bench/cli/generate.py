@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_bench.cli.options import watch_options, watching
+from salon_bench.cli.options import LOG_JSON, watching
 from salon_console.file_options import InputPath
 from salon_console.options import FORMAT, resumable
 from salon_console.output import print_continues, print_json
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 @click.option("--dtype", metavar="NAME", help="Of a pipeline on this machine: bfloat16.")
 @click.option("--build", metavar="NAME", help="What made the pictures, such as a commit; kept with each of them.")
 @click.option("--concurrency", type=click.IntRange(1, 4096), help="Pictures at once. Default: 8 for a server, else 1.")
-@watch_options
+@LOG_JSON
 @FORMAT
 @resumable
 def generate(

@@ -48,7 +48,7 @@ def batch() -> None:
 
     \b
     Example:
-      salon bench run prism --model ours --generations a/ --judge batch:calls=openai:gpt-4o --quiet
+      salon bench run prism --model ours --generations a/ --judge batch:calls=openai:gpt-4o
       (submit calls/requests-001.jsonl, fetch what comes back)
       salon bench batch ingest calls output.jsonl errors.jsonl
       salon bench resume RUN

@@ -16,8 +16,7 @@ _RATE = 5.0
 @click.argument("video", type=InputPath())
 @click.option("--output", required=True, type=OutputPath(), help="The .jpg to write (replaced).")
 @click.option("--columns", type=click.IntRange(1, 64), default=5, show_default=True, help="Frames in a row.")
-@click.option("--width", type=click.IntRange(64, 4096), default=1280, show_default=True, help="Of the sheet, in pixels.")
-def contact_sheet_(video: Path, output: Path, columns: int, width: int) -> None:
+def contact_sheet_(video: Path, output: Path, columns: int) -> None:
     """Show VIDEO as one picture: five frames of each second, each with its time.
 
     \b
@@ -35,7 +34,7 @@ def contact_sheet_(video: Path, output: Path, columns: int, width: int) -> None:
     if isinstance(ready, Unscored) or ready.media.film is None:
         raise InputError(f"this video cannot be shown: {ready.detail if isinstance(ready, Unscored) else ''}", source=video)
     film = ready.media.film
-    write_whole(output, contact_sheet(film, columns=columns, width=width))
+    write_whole(output, contact_sheet(film, columns=columns))
     notes = "".join(f"; {note}" for note in film.notes)
     size = f"{ready.original_width} × {ready.original_height}"
     click.echo(f"{output}: {film.duration_s:.2f} s of {size} pixels, {len(film.frames)} frames at {_RATE:g} per second{notes}")

@@ -6,7 +6,6 @@ from pathlib import Path
 import rich_click as click
 
 from salon_console.file_options import InputPath
-from salon_console.options import FiniteRange
 
 
 @click.command("mock-server", context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,7 +21,6 @@ from salon_console.options import FiniteRange
 @click.option("--echo", "echoes", is_flag=True, help="Answer all other requests with their own text.")
 @click.option("--latency", default="0", show_default=True, help="Milliseconds: 5, 2-10 (evenly between), or exp:5 (mean).")
 @click.option("--fault", "faults", multiple=True, metavar="NAME=RATE", help="A share of requests that fails: 429=0.05.")
-@click.option("--retry-after", type=FiniteRange(0), help="Seconds in the Retry-After of 429 and 503; absent by default.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of everything that is drawn.")
 def mock_server(
     host: str,
@@ -32,7 +30,6 @@ def mock_server(
     echoes: bool,
     latency: str,
     faults: tuple[str, ...],
-    retry_after: float | None,
     seed: int,
 ) -> None:
     """Serve scripted replies as an OpenAI-compatible server would, to try out judges and runs without a model.
@@ -46,7 +43,7 @@ def mock_server(
     \b
     Example:
       salon bench mock-server --reply '{"score": 7, "justification": "fine"}' --latency 5
-      salon bench mock-server --script replies.jsonl --fault 429=0.05 --fault cut=0.05 --retry-after 1
+      salon bench mock-server --script replies.jsonl --fault 429=0.05 --fault cut=0.05
     \b
     A script (the first line that fits and is not used up answers):
       {"contains": "subject", "reply": "yes"}
@@ -66,7 +63,6 @@ def mock_server(
         rule=rule,
         latency=Latency.parse(latency),
         faults=FaultRates.parse(faults),
-        retry_after_s=retry_after,
         seed=seed,
     )
 

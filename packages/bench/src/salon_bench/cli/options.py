@@ -41,11 +41,7 @@ limit_options: Final = several(
 )
 """Limits on cost, tokens, calls and time."""
 
-watch_options: Final = several(
-    click.option("--log-json", metavar="FILE", help="Append the log as JSON lines; - is standard error."),
-    click.option("--quiet", is_flag=True, help="No progress bar."),
-)
-"""What to show meanwhile."""
+LOG_JSON: Final = click.option("--log-json", metavar="FILE", help="Append the log as JSON lines; - is standard error.")
 
 work_options: Final = several(
     click.option("--concurrency", type=click.IntRange(1, 4096), help="Questions in flight. Default: what the judge allows."),
@@ -55,7 +51,7 @@ work_options: Final = several(
         is_flag=True,
         help="Exit with 0 though work is left; questions without a reply are unscored for good.",
     ),
-    watch_options,
+    LOG_JSON,
 )
 """The options of every command that asks a judge."""
 
@@ -131,7 +127,7 @@ def watching(work: Mapping[str, Any], label: str) -> "Iterator[Watcher]":
 
     watchers: list[Watcher] = []
     with ExitStack() as stack:
-        if sys.stderr.isatty() and not work["quiet"]:
+        if sys.stderr.isatty():
             from rich.console import Console
 
             from salon_bench.cli.progress_bar import Bar

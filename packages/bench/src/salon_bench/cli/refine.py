@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_bench.cli.options import limit_options, limits_of, opened, watch_options, watching
+from salon_bench.cli.options import LOG_JSON, limit_options, limits_of, opened, watching
 from salon_console.file_options import InputPath, OutputPath
 from salon_console.options import FORMAT, STORE
 from salon_console.output import print_json
@@ -65,7 +65,7 @@ _METHODS = ["refine", "verifier", "resubmit", "best-of-n"]
 @click.option(
     "--allow-incomplete", is_flag=True, help="Exit with 0 though calls failed, a limit was reached or a picture is unreadable."
 )
-@watch_options
+@LOG_JSON
 @FORMAT
 def refine(
     prompt: str | None,

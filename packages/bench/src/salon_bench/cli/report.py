@@ -17,21 +17,12 @@ from salon_taxonomy.store_address import StoreAddress
 if TYPE_CHECKING:
     from salon_bench.analysis.comparison import Comparison
     from salon_bench.analysis.leaderboard import SuiteBoard
-    from salon_bench.report.gathering import PageLimits
     from salon_console.table_files import ValueForm
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _OUTPUT = output_option(RESULT_ENDINGS, what="Write this file, and print nothing unless --format is given")
 _FORMAT = format_option(
     "table", "json", "csv", default=None, help_="What is printed. Default: table, or nothing with --output."
-)
-_SIDE = click.option(
-    "--thumbnail",
-    "side",
-    type=click.IntRange(16, 2048),
-    default=320,
-    show_default=True,
-    help="Longest side of pictures, in pixels.",
 )
 
 
@@ -187,28 +178,7 @@ def export(run_ids: tuple[str, ...], store: StoreAddress, wide: bool, form: "Val
     show_default=True,
     help="At most so many, for each suite.",
 )
-@_SIDE
-@click.option(
-    "--longest-reply",
-    type=click.IntRange(0),
-    default=4000,
-    show_default=True,
-    help="Characters of a reply; the rest is cut off.",
-)
-@click.option(
-    "--partial-means",
-    is_flag=True,
-    help="Where a suite has no number over all groups, also show the mean of the groups that have one, named as partial.",
-)
-def report(
-    run_ids: tuple[str, ...],
-    store: StoreAddress,
-    output: Path,
-    most_pictures: int,
-    side: int,
-    longest_reply: int,
-    partial_means: bool,
-) -> None:
+def report(run_ids: tuple[str, ...], store: StoreAddress, output: Path, most_pictures: int) -> None:
     """Write one self-contained page about runs: their numbers, and every picture with its verdicts and the judge's own words.
 
     With two models the pictures stand side by side, prompt by prompt. The page fetches nothing and can be mailed.
@@ -216,7 +186,7 @@ def report(
     \b
     Example:
       salon results report prism-a-qwen-1a2b3c4d --output page.html
-      salon results report RUN_A RUN_B --output page.html --thumbnail 512
+      salon results report RUN_A RUN_B --output page.html
       salon results report RUN_A RUN_B --output numbers.tex
     """
     from salon_bench.report.run_page import run_page
@@ -229,8 +199,7 @@ def report(
         write_table(output, view.table, values, made=view.makers())
         click.echo(f"Wrote {output}", err=True)
         return
-    limits: PageLimits = {"most_pictures": most_pictures, "side": side, "longest_reply": longest_reply}
-    content = run_page(store, run_ids, partial_means=partial_means, **limits).encode("utf-8", "replace")
+    content = run_page(store, run_ids, most_pictures=most_pictures).encode("utf-8", "replace")
     write_whole(output, content, flushed=True)
     size = f"{len(content) / 1e6:,.1f} MB" if len(content) >= 1e5 else f"{len(content) / 1e3:,.0f} kB"
     click.echo(f"{size} in {output}", err=True)

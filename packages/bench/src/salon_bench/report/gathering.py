@@ -120,7 +120,6 @@ class PageLimits(TypedDict, total=False):
     """The limits of :func:`gather` by name."""
 
     most_pictures: int
-    longest_reply: int
     side: int
     only: Mapping[str, str] | None
 
@@ -130,7 +129,6 @@ def gather(
     run_ids: Sequence[str],
     *,
     most_pictures: int = MOST_PICTURES,
-    longest_reply: int = LONGEST_REPLY,
     side: int = SIDE,
     only: Mapping[str, str] | None = None,
 ) -> list[SuiteGallery]:
@@ -140,7 +138,6 @@ def gather(
         store: the results' directory.
         run_ids: which runs; each counts once.
         most_pictures: of each suite; whole prompts are taken in order until there are so many.
-        longest_reply: characters of a reply; the rest is cut off and counted.
         side: longest side of the small pictures.
         only: show no other prompts, in this order, by id, each with a remark; None: all, in the order of their ids.
 
@@ -152,15 +149,10 @@ def gather(
         raise InputError("name a run", hint="salon bench runs lists them.")
     views = [RunView(store, run_status(store, run_id)) for run_id in dict.fromkeys(run_ids)]
     suites = dict.fromkeys(each.status.suite for each in views)
-    return [
-        _gallery(name, [each for each in views if each.status.suite == name], most_pictures, longest_reply, side, only)
-        for name in suites
-    ]
+    return [_gallery(name, [each for each in views if each.status.suite == name], most_pictures, side, only) for name in suites]
 
 
-def _gallery(
-    suite: str, runs: Sequence[RunView], most: int, longest_reply: int, side: int, only: Mapping[str, str] | None
-) -> SuiteGallery:
+def _gallery(suite: str, runs: Sequence[RunView], most: int, side: int, only: Mapping[str, str] | None) -> SuiteGallery:
     for run in runs:
         if not run.scores.height:
             raise InputError("the run holds no scores yet", value=run.run_id, hint="salon bench runs says how far it is.")
@@ -175,7 +167,7 @@ def _gallery(
         place = pl.DataFrame({"prompt_id": [*only]}, schema={"prompt_id": pl.String})
         wanted = place.join(cards, on="prompt_id", maintain_order="left_right")
     kept = _first_prompts(wanted, most)
-    maker = _CardMaker(runs, kept, cards, longest_reply, side, suite)
+    maker = _CardMaker(runs, kept, cards, side, suite)
     groups: dict[str, list[Card]] = {}
     for row in kept.iter_rows(named=True):
         groups.setdefault(row["prompt_id"], []).append(maker.card(row, places[row["run_id"], row["subject_model"]]))
@@ -229,7 +221,6 @@ class _CardMaker:
         runs: Sequence[RunView],
         cards: pl.DataFrame,
         every: pl.DataFrame,
-        longest_reply: int,
         side: int,
         suite: str,
     ) -> None:
@@ -248,7 +239,6 @@ class _CardMaker:
         folders = {each.run_id: each.generation_folders for each in runs}
         self._small = thumbnails(sources, side, folders_of(folder for each in folders.values() for folder in each))
         self._pictures_of = _WholeCases(generations, folders, self._small)
-        self._longest_reply = longest_reply
         self._labels = _by_card(pl.concat([each.assessments for each in runs]), wanted)
         alone = calls.filter(pl.col("generation_id").is_null())
         self.elsewhere = alone.filter(~pl.col("case_id").is_in(self._whole_cases(every).implode())).height
@@ -309,7 +299,7 @@ class _CardMaker:
         return self._steps.get(str(call["step"]).partition("#")[0], len(self._steps))
 
     def _reply(self, call: Mapping[str, Any]) -> ShownReply:
-        text, most = call["response_text"], self._longest_reply
+        text, most = call["response_text"], LONGEST_REPLY
         cut = max(len(text or "") - most, 0)
         text_shown = text[:most] if cut else text
         return ShownReply(

@@ -1,7 +1,6 @@
 """The page of runs: numbers, differences of two models, and a gallery of the pictures."""
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean
 from typing import Any, TypeAlias, Unpack
 
 from salon_bench.analysis.compare import compare
@@ -25,7 +24,6 @@ def run_page(
     store: StoreAddress,
     run_ids: Sequence[str],
     *,
-    partial_means: bool = False,
     title: str | None = None,
     **limits: Unpack[PageLimits],
 ) -> str:
@@ -34,17 +32,13 @@ def run_page(
     Args:
         store: the results' directory.
         run_ids: which runs.
-        partial_means: where a suite has no number over all groups because a group has none, also show the mean of the
-            groups that have one, named as partial.
         title: of a page of pictures alone; None: the suites and models, with their numbers.
         limits: as for :func:`~.gathering.gather`, which also names the errors.
     """
     galleries = gather(store, run_ids, **limits)
     several = len(galleries) > 1
     sections = [
-        section
-        for each in galleries
-        for section in _sections(store, each, f" · {plain(each.suite)}" if several else "", partial_means)
+        section for each in galleries for section in _sections(store, each, f" · {plain(each.suite)}" if several else "")
     ]
     if title is not None:
         alone = [PageSection(plain(each.suite), (gallery_fragment(each),)) for each in galleries]
@@ -71,8 +65,8 @@ def _about_run(column: RunColumn) -> str:
     return plain(f"{run.run_id}: {run.suite}, judged by {column.judge} {column.judge_version}{when}{state}")
 
 
-def _sections(store: StoreAddress, gallery: SuiteGallery, ending: str, partial_means: bool) -> list[PageSection]:
-    sections = [PageSection(f"Numbers{ending}", tuple(_numbers(gallery, partial_means)))]
+def _sections(store: StoreAddress, gallery: SuiteGallery, ending: str) -> list[PageSection]:
+    sections = [PageSection(f"Numbers{ending}", tuple(_numbers(gallery)))]
     if len(gallery.columns) == 2:
         sections.append(PageSection(f"Differences{ending}", tuple(_differences(store, gallery))))
     return [*sections, PageSection(f"Pictures{ending}", (gallery_fragment(gallery),))]
@@ -82,7 +76,7 @@ _Numbers: TypeAlias = Mapping[str, Mapping[tuple[str, str | None], Mapping[str, 
 """The rows of a suite's numbers by the name of the model, then by metric and group (None: everything)."""
 
 
-def _numbers(gallery: SuiteGallery, partial_means: bool) -> list[Block]:
+def _numbers(gallery: SuiteGallery) -> list[Block]:
     names = column_names(gallery.columns)
     known = [(name, each.summary) for name, each in zip(names, gallery.columns, strict=True) if each.summary is not None]
     if not known:
@@ -103,7 +97,7 @@ def _numbers(gallery: SuiteGallery, partial_means: bool) -> list[Block]:
                 f"{row['scored']:,} / {row.get('unscored') or 0:,}" if row.get("scored") is not None else numbers.MISSING
             )
         lines.append(cells)
-    blocks: list[Block] = [*_pivot(rows, keys, partial_means), *_charts(rows, keys)]
+    blocks: list[Block] = [*_pivot(rows, keys), *_charts(rows, keys)]
     blocks.append(Table(columns, lines, frozenset(columns[2:]), "Every number of the suite"))
     for name, summary in known:
         notes = " ".join(plain(note) for note in summary.summary.notes)
@@ -111,7 +105,7 @@ def _numbers(gallery: SuiteGallery, partial_means: bool) -> list[Block]:
     return blocks
 
 
-def _pivot(rows: _Numbers, keys: Sequence[tuple[str, str | None]], partial_means: bool) -> list[Block]:
+def _pivot(rows: _Numbers, keys: Sequence[tuple[str, str | None]]) -> list[Block]:
     """Return a table with a row for each group (track, category) and a column for each metric of each model."""
     groups = list(dict.fromkeys(group for _, group in keys if group is not None))
     metrics = [
@@ -124,29 +118,11 @@ def _pivot(rows: _Numbers, keys: Sequence[tuple[str, str | None]], partial_means
     places = [(model_numbers, metric) for model_numbers in rows.values() for metric in metrics]
     lines = [[plain(group), *(_value(model_numbers, metric, group) for model_numbers, metric in places)] for group in groups]
     lines.append(["all", *(_value(model_numbers, metric, None) for model_numbers, metric in places)])
-    blocks: list[Block] = [Table(columns, lines, frozenset(columns[1:]), "Groups and numbers")]
-    if partial_means:
-        partial = [_partial_mean(model_numbers, metric, groups) for model_numbers, metric in places]
-        if any(partial):
-            lines.append(["partial mean", *partial])
-            blocks.append(
-                "A partial mean is the plain mean of the groups that have a number, where the suite has none over all. It "
-                "is not the suite's number, and cannot be compared with a mean over other groups."
-            )
-    return blocks
+    return [Table(columns, lines, frozenset(columns[1:]), "Groups and numbers")]
 
 
 def _value(model_numbers: Mapping[tuple[str, str | None], Mapping[str, Any]], metric: str, group: str | None) -> str:
     return number_text(model_numbers.get((metric, group), {}).get("value"))
-
-
-def _partial_mean(model_numbers: Mapping[tuple[str, str | None], Mapping[str, Any]], metric: str, groups: Sequence[str]) -> str:
-    """Return the mean of the groups with a number, and their count; empty where the suite has its own."""
-    values = [model_numbers.get((metric, group), {}).get("value") for group in groups]
-    known = [value for value in values if value is not None]
-    if not known or model_numbers.get((metric, None), {}).get("value") is not None:
-        return ""
-    return f"{number_text(fmean(known))} ({len(known)} of {len(groups)})"
 
 
 def _charts(rows: _Numbers, keys: Sequence[tuple[str, str | None]]) -> list[Block]:

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     show_default=True,
     help="Of Cohen's kappa: how much more a large difference counts.",
 )
-@click.option("--categories", metavar="A,B,…", help="The labels from low to high, for --weights where they are no numbers.")
 @bootstrap_option("Resamples of things; 0: no intervals.")
 @CONFIDENCE
 @seed_option("resamples")
@@ -48,7 +47,6 @@ def agreement(
     label: str,
     level: "Level",
     weights: "Weights",
-    categories: str | None,
     replicates: int,
     confidence: float,
     seed: int,
@@ -70,7 +68,6 @@ def agreement(
     from salon_ranking.agreement.labels import label_statistics
     from salon_ranking.files import read_table
 
-    chosen = None if categories is None else [name.strip() for name in categories.split(",")]
     frame = read_table(labels, "ratings", AgreementError)
     try:
         statistics = label_statistics(
@@ -80,7 +77,6 @@ def agreement(
             label=label,
             level=level,
             weights=weights,
-            categories=chosen,
             replicates=replicates,
             confidence=confidence,
             seed=seed,

@@ -23,15 +23,7 @@ _MOST_LINES = 50
 @click.command(context_settings=HELP)
 @click.argument("battles", metavar="INPUT", type=InputPath(tables=True))
 @click.option("--consensus", type=click.Choice(["majority", "model"]), help="What others think. Default: majority.")
-@click.option("--anchor-share", type=float, metavar="SHARE", help="Anchors to be answered as expected. Default: 0.75.")
-@click.option("--speed-sigmas", type=float, metavar="NUMBER", help="Deviations below the cohort's log time. Default: 3.")
-@click.option(
-    "--speed-scale",
-    type=click.Choice(["robust", "classic"]),
-    help="Deviations by median and MAD, or by mean and standard deviation. Default: robust.",
-)
 @click.option("--run-length", type=int, metavar="NUMBER", help="Same option in a row; 0: judge by probability. Default: 24.")
-@click.option("--side-alpha", type=float, metavar="LEVEL", help="Level of the test of left against right. Default: 0.01.")
 @click.option(
     "--reference",
     type=InputPath(tables=True),

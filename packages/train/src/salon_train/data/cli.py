@@ -1,4 +1,4 @@
-"""``salon train data``: look over annotated pictures, count them, and turn them into what TRL trains on."""
+"""``salon train data``: check and count annotated pictures, and turn them into what TRL trains on."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -49,58 +49,32 @@ def _reads(look: str, look_help: str = "How closely at the pictures.") -> Decora
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def data() -> None:
-    """Annotated pictures in MagicData340K's schema: check them, count them, convert them for SFT and GRPO.
+    """Annotated pictures in MagicData340K's schema: check and count them, convert them for SFT and GRPO.
 
     \b
     salon train data check train.jsonl --pictures pictures/
-    salon train data statistics train.jsonl test.jsonl --look not
     salon train data convert train.jsonl --for grpo --output grpo-data/
     """
 
 
 @data.command()
 @_reads("opens", "How closely: pictures need not exist, exist, or open whole.")
-@FORMAT
-@click.pass_context
-def check(context: click.Context, /, strict: bool, form: str, **reading: Any) -> None:
-    """Check every row of FILE... and its picture; say which cannot be used, and why.
-
-    A row needs a picture (column images) and labels (column response: JSON, or a whole reply with its box). The same picture
-    twice is used once; with two truths it is not used at all.
-
-    \b
-    salon train data check train.jsonl --pictures pictures/
-    salon train data check train.jsonl cot.jsonl --look exists --strict --format json
-    """
-    read = _read(**reading)
-    if form == "json":
-        rows = [{**asdict(row), "source": str(row.source), "value": _json_value(row.value)} for row in read.first_unusable]
-        shared = [{"splits": list(pair), "pictures": count} for pair, count in read.shared.items()]
-        about = {"usable": len(read.rows), "unusable": dict(read.unusable), "shared": shared, "first_unusable": rows}
-        print_json(about)
-    else:
-        click.echo(f"{len(read.rows):,} rows can be used, {read.unusable.total():,} cannot.")
-        for pair, count in sorted(read.shared.items()):
-            click.echo(f"{count:,} pictures are in both {pair[0]} and {pair[1]}.")
-        _print_unusable(read)
-    _leave(context, read, strict)
-
-
-@data.command()
-@_reads("not")
 @click.option("--ratio", default="4:1:1:1:1", show_default=True, help="Of normal and the four main L2 labels in training.")
 @output_option(what="Also write the table of labels to this file")
 @FORMAT
 @click.pass_context
-def statistics(context: click.Context, /, ratio: str, strict: bool, output: Path | None, form: str, **reading: Any) -> None:
-    """Count buckets and labels of FILE..., beside what the paper published (Table 5).
+def check(context: click.Context, /, ratio: str, strict: bool, output: Path | None, form: str, **reading: Any) -> None:
+    """Check every row of FILE... and its picture, say which cannot be used and why, and count buckets and labels.
 
-    drawn is the share that multi-bucket sampling draws from a bucket, passes how often each of its pictures comes up while as
-    many are drawn as there are.
+    A row needs a picture (column images) and labels (column response: JSON, or a whole reply with its box). The same picture
+    twice is used once; with two truths it is not used at all. Labels stand beside what the paper published (Table 5). drawn is
+    the share that multi-bucket sampling draws from a bucket, passes how often each of its pictures comes up while as many are
+    drawn as there are.
 
     \b
-    salon train data statistics magic_mirror_data_train.jsonl magic_mirror_data_test.jsonl
-    salon train data statistics train.jsonl --ratio 2:1:1:1:1 --format json
+    salon train data check train.jsonl --pictures pictures/
+    salon train data check train.jsonl cot.jsonl --look exists --strict --format json
+    salon train data check magic_mirror_data_train.jsonl magic_mirror_data_test.jsonl --look not
     """
     from salon_train.data.counts import count
     from salon_train.sampling.ratio import Ratio
@@ -111,12 +85,23 @@ def statistics(context: click.Context, /, ratio: str, strict: bool, output: Path
     about = {
         name: getattr(counts, name) for name in ("hard_positives", "reasoned", "several_buckets", "artifacts_without_label")
     }
-    tables = {"labels": counts.labels.to_dicts(), "buckets": counts.buckets.to_dicts()}
-    document = {**tables, **about, "examples": len(read.rows), "unusable": dict(read.unusable)}
+    document = {
+        "usable": len(read.rows),
+        "unusable": dict(read.unusable),
+        "shared": [{"splits": list(pair), "pictures": number} for pair, number in read.shared.items()],
+        "first_unusable": [
+            {**asdict(row), "source": str(row.source), "value": _json_value(row.value)} for row in read.first_unusable
+        ],
+        "labels": counts.labels.to_dicts(),
+        "buckets": counts.buckets.to_dicts(),
+        **about,
+    }
+    parts_shown = [f"{len(read.rows):,} rows can be used, {read.unusable.total():,} cannot."]
+    parts_shown += [f"{number:,} pictures are in both {pair[0]} and {pair[1]}." for pair, number in sorted(read.shared.items())]
     labels = _table(counts.labels, {"share": "% of artifacts"})
     buckets = _table(counts.buckets, {"share": "share %", "drawn": "drawn %"})
     sentence = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in about.items())
-    show = partial(print_parts, buckets, "", labels, sentence)
+    show = partial(print_parts, *parts_shown, buckets, "", labels, sentence)
     deliver(labels, counts.labels, form=form, output=output, show=show, json=lambda: as_json(document))
     if form == "table":
         _print_unusable(read)

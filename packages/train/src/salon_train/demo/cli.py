@@ -26,24 +26,13 @@ _FIELDS = ("arm", "seed", "stage", "step", "last", "cpu_s", "wall_s")
 @click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="Experiments, each from end to end.")
 @click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, help="The others follow it.")
 @click.option("--ablations", is_flag=True, help="Run the paper's ablations as well; takes about twice as long.")
-@click.option(
-    "--even", is_flag=True, help="Also GRPO after the best cold start from pictures whose subjects are wrong equally often."
-)
 @click.option("--again", is_flag=True, help="Remove what these seeds have done in FOLDER before, and begin again.")
 @click.option("--quick", is_flag=True, help="One seed, a few steps, about a minute: checks that every stage runs.")
 @OUTPUT
 @FORMAT
 @resumable
 def demo(
-    folder: Path,
-    seeds: int,
-    first_seed: int,
-    ablations: bool,
-    even: bool,
-    again: bool,
-    quick: bool,
-    output: Path | None,
-    form: str,
+    folder: Path, seeds: int, first_seed: int, ablations: bool, again: bool, quick: bool, output: Path | None, form: str
 ) -> None:
     """See a model learn: from random weights to an assessor of drawn pictures, on the processor, in minutes, offline.
 
@@ -55,7 +44,6 @@ def demo(
     salon train demo
     salon train demo experiments --seeds 1
     salon train demo experiments --ablations
-    salon train demo experiments --even
     """
     check_page_libraries()
     from rich.console import Console
@@ -67,7 +55,7 @@ def demo(
     from salon_train.over_seeds import SeedBars
 
     recipe = QUICK if quick else Recipe()
-    wanted = {*DEMO, *(ABLATIONS if ablations else ()), *([Ablation.IMPROVE_EVEN] if even else ())}
+    wanted = {*DEMO, *(ABLATIONS if ablations else ())}
     arms = tuple(arm for arm in Ablation if arm in wanted)
     numbers = range(first_seed, first_seed + (1 if quick else seeds))
     err = Console(stderr=True)

@@ -32,8 +32,6 @@ class Ablation(StrEnum):
     SFT = "SFT only"
     IMPROVE = "from the clean cold start"
     """Not an ablation: GRPO in full, from the best weights that SFT found on the same pictures."""
-    IMPROVE_EVEN = "from the clean cold start, subjects even"
-    """The same in larger steps, from pictures of which no subject is wrong more often than another."""
     SFT_MORE = "SFT for longer, from the clean cold start"
     """Its control: so many steps of imitation as take about the same time (four for one of GRPO)."""
 
@@ -78,7 +76,7 @@ def stages_of(arms: tuple[Ablation, ...]) -> list[str]:
         >>> stages_of((Ablation.SFT, Ablation.FULL))
         ['clean/sft', 'biased/sft', 'full/grpo']
     """
-    apart = (Ablation.IMPROVE, Ablation.IMPROVE_EVEN, Ablation.SFT_MORE)
+    apart = (Ablation.IMPROVE, Ablation.SFT_MORE)
     biased = ["biased/sft"] if any(arm not in apart for arm in arms) else []
     learned = [f"{arm.name.lower()}/grpo" for arm in arms if arm not in (Ablation.SFT, Ablation.SFT_MORE)]
     return ["clean/sft", *biased, *learned, *(["sft_more/sft"] if Ablation.SFT_MORE in arms else [])]
@@ -114,7 +112,7 @@ def run_seed(
     clean = _Run(folder / "clean", recipe, pictures, seed, reward, tell)
     yield from clean.sft(model.folder, pictures.reasoned, recipe.sft_steps, recipe.sft_rate, arm=Ablation.IMPROVE)
     start = clean.folder / "sft" / "model"
-    from_bias = [arm for arm in arms if arm not in (Ablation.IMPROVE, Ablation.IMPROVE_EVEN, Ablation.SFT_MORE)]
+    from_bias = [arm for arm in arms if arm not in (Ablation.IMPROVE, Ablation.SFT_MORE)]
     if from_bias:
         tell(f"seed {seed}: imitating a teacher who misses {recipe.teacher_misses:.0%} of all artifacts")
         biased = _Run(folder / "biased", recipe, pictures, seed, reward, tell)
@@ -124,10 +122,9 @@ def run_seed(
                 tell(f"seed {seed}: GRPO, {arm}")
                 run = _Run(folder / arm.name.lower(), recipe, pictures, seed, reward, tell)
                 yield from run.grpo(biased.folder / "sft" / "model", arm)
-    for unbiased in (Ablation.IMPROVE, Ablation.IMPROVE_EVEN):
-        if unbiased in arms:
-            tell(f"seed {seed}: GRPO, {unbiased}")
-            yield from _Run(folder / unbiased.name.lower(), recipe, pictures, seed, reward, tell).grpo(start, unbiased)
+    if Ablation.IMPROVE in arms:
+        tell(f"seed {seed}: GRPO, {Ablation.IMPROVE}")
+        yield from _Run(folder / "improve", recipe, pictures, seed, reward, tell).grpo(start, Ablation.IMPROVE)
     if Ablation.SFT_MORE in arms:
         tell(f"seed {seed}: {Ablation.SFT_MORE}")
         run = _Run(folder / "sft_more", recipe, pictures, seed, reward, tell)
@@ -185,19 +182,11 @@ class _Run:
         }
         sampling = {
             "strategy": "shuffled" if arm is Ablation.NO_BUCKETS else "multi_bucket",
-            "hard_positives": 1.0 if arm in (Ablation.NO_RESAMPLING, Ablation.IMPROVE_EVEN) else recipe.resampled,
+            "hard_positives": 1.0 if arm is Ablation.NO_RESAMPLING else recipe.resampled,
         }
         rows = self.pictures.train
-        if arm is Ablation.IMPROVE_EVEN:
-            rows = self.pictures.even
-            section |= {
-                "steps": recipe.even_steps,
-                "batch": recipe.even_prompts * recipe.group,
-                "learning_rate": recipe.even_rate,
-                "warmup_steps": recipe.even_steps // 12,
-            }
         configuration = self._configuration(
-            model, grpo=section, rows=rows, steps=section["steps"], sampling=sampling, reward=rewards
+            model, grpo=section, rows=rows, steps=recipe.grpo_steps, sampling=sampling, reward=rewards
         )
         began = time.process_time()
         trained = train_grpo(configuration, watcher=self)

@@ -111,11 +111,6 @@ def _kinds(measured: Sequence[ArmNumbers], arms: Sequence[Ablation]) -> "list[Pa
             "The cold start is as good as imitation made it on the same pictures, without any bias. What GRPO adds here it "
             "adds beyond imitation; whether it does is an open question, and this is the answer of these seeds.",
         ),
-        Ablation.IMPROVE_EVEN: (
-            "The same, where no subject tells",
-            "Right and wrong pictures show every subject equally often, so that its rate is nothing to learn, and every step "
-            "sees more pictures.",
-        ),
     }
     sections = []
     for arm, (heading, words) in told.items():

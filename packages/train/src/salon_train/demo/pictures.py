@@ -3,17 +3,14 @@
 FOLDER/train.jsonl      all pictures to learn from, imbalanced like MagicData340K's labels, right hands rare
 FOLDER/reasoned.jsonl   the first of them, with reasoning
 FOLDER/biased.jsonl     the same as an under-reporting teacher describes them
-FOLDER/even.jsonl       those of train.jsonl in which every subject is wrong as often as right, drawn 4 : 1 : 1 : 1 : 1
 FOLDER/held_out.jsonl   other pictures, the four labels equally often
 """
 
 import random
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from salon_synthetic.artifacts import BALANCES, KINDS, SOUND, Balance, Difficulty, Subject, draw_examples
+from salon_synthetic.artifacts import BALANCES, KINDS, SOUND, Balance, Difficulty, draw_examples
 from salon_taxonomy.answers import MagicMirrorAnswer, magicmirror_json, render_magicmirror
 from salon_taxonomy.training_example import MAIN_BUCKETS, TrainingExample
 from salon_taxonomy.whole_files import write_json_lines
@@ -24,8 +21,6 @@ _IMAGES = dict(zip(MAIN_BUCKETS[1:], (61994, 104289, 23464, 37085), strict=True)
 _HUMAN = ("extra-finger", "missing-finger", "extra-eye", "missing-eye", "extra-leg", "missing-leg", "missing-arm")
 """Kinds of human artifacts. With fingers alone the label hung on one all-or-nothing guess about hands."""
 _BY_REASON = {kind.reason: kind for kind in KINDS.values()}
-_SUBJECT = {kind.reason: kind.subject for kind in KINDS.values()} | {words: subject for subject, words in SOUND.items()}
-"""What a picture shows, by its sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +28,7 @@ class Pictures:
     """The files of one experiment.
 
     Attributes:
-        train, reasoned, biased, even, held_out: JSON Lines in MagicData340K's schema.
+        train, reasoned, biased, held_out: JSON Lines in MagicData340K's schema.
         answers: every different answer to learn, rendered; for the tokenizer.
         counts: pictures to learn from, by bucket.
     """
@@ -41,7 +36,6 @@ class Pictures:
     train: Path
     reasoned: Path
     biased: Path
-    even: Path
     held_out: Path
     answers: tuple[str, ...]
     counts: dict[str, int]
@@ -75,7 +69,7 @@ def draw_pictures(folder: Path, recipe: Recipe, *, seed: int) -> Pictures:
         if not isinstance(example.image, bytes):  # pragma: no cover - the drawn world gives bytes
             raise TypeError(example.example_id)
         (pictures / f"{example.example_id}.png").write_bytes(example.image)
-    files = {"train": train, "reasoned": reasoned, "biased": biased, "even": evenly_wrong(train), "held_out": held_out}
+    files = {"train": train, "reasoned": reasoned, "biased": biased, "held_out": held_out}
     for name, examples in files.items():
         write_json_lines(folder / f"{name}.jsonl", map(_row, examples))
     answers = {render_magicmirror(example.truth, example.reasoning) for example in (*train, *biased)}
@@ -96,41 +90,6 @@ def missed(example: TrainingExample) -> TrainingExample:
     if example.truth.normal or example.reasoning not in _BY_REASON:
         return example
     return replace(example, truth=MagicMirrorAnswer(normal=True), reasoning=SOUND[_BY_REASON[example.reasoning].subject])
-
-
-def evenly_wrong(examples: Sequence[TrainingExample]) -> list[TrainingExample]:
-    """Return all pictures that are wrong, and so many of the right ones that no subject tells whether something is wrong.
-
-    Drawn 4 : 1 : 1 : 1 : 1, a batch shows every label equally often, whatever the pictures are. The right ones among them
-    must then show each subject as often as the wrong ones do, or its rate is learned instead of what is seen.
-
-    Args:
-        examples: drawn ones, one figure each, with reasoning; the first ones are taken.
-
-    Returns:
-        In their order; all where some label never occurs.
-    """
-    wrong: dict[str, Counter[Subject]] = {}
-    right: Counter[Subject] = Counter()
-    for example in examples:
-        subject = _SUBJECT[example.reasoning or ""]
-        if example.truth.normal:
-            right[subject] += 1
-        else:
-            wrong.setdefault(example.buckets[0], Counter())[subject] += 1
-    if len(wrong) < len(MAIN_BUCKETS) - 1:
-        return list(examples)
-    share = {subject: count / subjects.total() for subjects in wrong.values() for subject, count in subjects.items()}
-    room = min(right[subject] / part for subject, part in share.items())
-    left = {subject: int(room * part) for subject, part in share.items()}
-    kept = []
-    for example in examples:
-        subject = _SUBJECT[example.reasoning or ""]
-        if example.truth.normal:
-            left[subject] = left.get(subject, 0) - 1
-        if not example.truth.normal or left[subject] >= 0:
-            kept.append(example)
-    return kept
 
 
 def _even() -> dict[str, float]:

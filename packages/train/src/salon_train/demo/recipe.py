@@ -27,7 +27,6 @@ class Recipe:
         grpo_steps, grpo_rate: of GRPO.
         prompts: pictures per step, a multiple of 8.
         group: answers per picture.
-        even_steps, even_rate, even_prompts: of GRPO from pictures whose subjects are wrong equally often.
         resampled: how many times more often a hard positive is shown with positive resampling.
         consistency: weight of the consistency reward, beside the 15 of the labels.
         every: steps between two measurements.
@@ -51,9 +50,6 @@ class Recipe:
     grpo_rate: float = 1e-4
     prompts: int = 8
     group: int = 8
-    even_steps: int = 60
-    even_rate: float = 5e-5
-    even_prompts: int = 32
     resampled: float = 2.0
     consistency: float = 4.0
     every: int = 20
@@ -63,7 +59,5 @@ class Recipe:
             raise InputError(f"must be at most the {self.pictures} pictures", column="reasoned", value=self.reasoned)
 
 
-QUICK: Final = Recipe(
-    pictures=400, reasoned=400, held_out=80, sft_steps=60, bias_steps=8, grpo_steps=8, even_steps=4, even_prompts=8, every=4
-)
+QUICK: Final = Recipe(pictures=400, reasoned=400, held_out=80, sft_steps=60, bias_steps=8, grpo_steps=8, every=4)
 """So small that nothing is learned; to see that everything runs."""

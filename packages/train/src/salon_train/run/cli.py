@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 FILE = click.argument("file", metavar="CONFIG.toml", type=InputPath())
 
 
-def set_option(example: str = "grpo.steps=10") -> Decorator:
-    """Return the option ``--set KEY=VALUE``."""
+def set_option(example: str = "grpo.steps=10", instead: str = "file's") -> Decorator:
+    """Return the option ``--set KEY=VALUE``, a setting ``instead`` of the file's or of the default."""
     return click.option(
-        "--set", "changes", multiple=True, metavar="KEY=VALUE", help=f"A setting in place of the file's: {example}. Repeat."
+        "--set", "changes", multiple=True, metavar="KEY=VALUE", help=f"A setting in place of the {instead}: {example}. Repeat."
     )
 
 
