@@ -8,12 +8,18 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 
 from salon_rewards import make_reward
+from salon_rewards.callables.reward import each_paid
+from salon_rewards.callables.scorer import ScorerReward
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.records import MediaKind
+from salon_taxonomy.scorers import checked_scorer
+from salon_taxonomy.verdict import Unscored
 
 SOURCE = """
 def red(images, prompts):
@@ -141,3 +147,50 @@ def test_trl_hands_every_column_of_the_data_set_to_a_reward_by_its_name():
     paid = calculate(SimpleNamespace(**names, **own), rows, ["a", "b"], ["", ""], [[], []])
     assert seen == {name: [row[name] for row in rows] for name in ("videos", "sources")}
     assert paid[:, 0].isnan().tolist() == [False, True]
+
+
+BROKEN, FATAL = -1, 200
+SHADES = st.integers(BROKEN, 30) | st.just(FATAL)
+ROWS = st.lists(
+    st.tuples(SHADES, st.lists(st.integers(BROKEN, 30), max_size=3), st.none() | st.integers(BROKEN, 30)), max_size=9
+)
+
+
+def shade(value):
+    return b"no picture" if value == BROKEN else picture(value)
+
+
+def told_of(result, sources, mask, prompt):
+    return float(
+        int("".join(f"{value + 1:02d}" for value in (result, *sources, 99 if mask is None else mask))) % 99_991 + len(prompt)
+    )
+
+
+@given(ROWS, st.integers(1, 4), st.randoms(use_true_random=False))
+def test_what_lies_beside_a_result_stays_with_its_row_however_rows_are_shuffled_dropped_and_batched(rows, batch, random):
+    def code(images, prompts, sources=None, masks=None):
+        reds = [image.getpixel((0, 0))[0] for image in images]
+        if FATAL in reds:
+            raise ValueError("cannot look at that")
+        return [
+            told_of(red, [each.getpixel((0, 0))[0] for each in beside], mask and mask.getpixel((0, 0))[0], prompt)
+            for red, beside, mask, prompt in zip(reds, sources, masks, prompts, strict=True)
+        ]
+
+    code.batch = batch
+    code.version = "1"
+    reward = ScorerReward(checked_scorer(code))
+    for _ in range(2):
+        columns = {
+            "images": [shade(result) for result, _, _ in rows],
+            "sources": [[shade(each) for each in sources] for _, sources, _ in rows],
+            "masks": [None if mask is None else shade(mask) for _, _, mask in rows],
+            "prompts": ["p" * result for result, _, _ in rows],
+        }
+        paid = asyncio.run(each_paid(reward, [""] * len(rows), columns))
+        for worth, (result, sources, mask) in zip(paid, rows, strict=True):
+            if BROKEN in (result, *sources, mask) or result == FATAL:
+                assert isinstance(worth, Unscored)
+            else:
+                assert worth == told_of(result, sources, mask, "p" * result)
+        random.shuffle(rows)
