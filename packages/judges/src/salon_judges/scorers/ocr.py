@@ -10,6 +10,7 @@
 A second, objective score beside a judge's; needs the extra ``ocr``.
 """
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -18,7 +19,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from salon_judges.scorers.text_matching import compare, longtext_share, quoted_texts, similarity, with_letters
+from salon_judges.scorers.text_matching import (
+    compare,
+    longtext_share,
+    oneig_edits,
+    oneig_words,
+    quoted_texts,
+    similarity,
+    with_letters,
+)
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.extras import extra
@@ -32,19 +41,25 @@ _MEASURES: Final[Mapping[str, Callable[[Sequence[str], Sequence[str]], float | N
     "exact": lambda expected, lines: float(compare(expected, lines).characters == 1),
     "similarity": similarity,
     "longtext": longtext_share,
+    "oneig-edits": oneig_edits,
+    "oneig-complete": lambda expected, lines: float(oneig_edits(expected, lines) == 0),
+    "oneig-words": oneig_words,
 }
+_COUNTS: Final = ("oneig-edits",)
+"""The measures that count edits: from 0 without end, and fewer are better."""
 _PATTERN: Final = "pattern="
 Read = Callable[[Any], Sequence[str]]
 """Returns the lines of text in a PIL image, in reading order."""
 
 
 class OcrScorer:
-    """Scores how much of the text that a prompt asks for is read, 0 to 1; no score where it asks for none.
+    """Scores how much of the text that a prompt asks for is read, 0 to 1 but for edits; no score where it asks for none.
 
     Args:
         measure: ``characters`` (one less the edits needed, by the characters expected), ``words``, ``exact`` (1 where every
             text is read without an edit, else 0), ``similarity`` (one less the normalised edit distance: other text in the
-            picture costs) or ``longtext`` (the rule of LongText-Bench).
+            picture costs), ``longtext`` (the rule of LongText-Bench), or ``oneig-edits`` (their number, fewer are better),
+            ``oneig-complete`` (1 without an edit, else 0) and ``oneig-words`` (the rules of OneIG-Bench).
         read: reads the pictures; default: RapidOCR with the models that its wheel brings, on the processor.
         read_version: what the readings depend on; default: RapidOCR's version.
         pattern: a regular expression that finds the texts in the prompt (its last group that matched, if it has groups);
@@ -55,9 +70,6 @@ class OcrScorer:
     Raises:
         InputError: the measure is unknown, the pattern is wrong, or the extra ``ocr`` is not installed.
     """
-
-    range = (0.0, 1.0)
-    higher_is_better = True
 
     def __init__(
         self,
@@ -80,6 +92,8 @@ class OcrScorer:
         self.name = "ocr" if measure == "characters" else f"ocr-{measure}"
         shaping: dict[str, Digestible] = {"reader": read_version, "rules": _RULES_VERSION}
         self.version = digest("text check", shaping | ({"pattern": pattern} if pattern else {}))
+        self.range = (0.0, math.inf if measure in _COUNTS else 1.0)
+        self.higher_is_better = measure not in _COUNTS
         self._measure, self._read = _MEASURES[measure], read or (self._line if line else self._rapidocr)
         # lines are padded to this width at least, for a height of 48; RapidOCR's 320 takes three times as long for short lines
         self._shape: dict[str, Any] = {"Rec.rec_img_shape": [3, 48, 48]} if line else {}

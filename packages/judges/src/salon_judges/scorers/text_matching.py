@@ -1,7 +1,7 @@
 """How much of an expected text was read: characters by edit distance, whole words, and the rules of papers.
 
-All but :func:`longtext_share` ignore what OCR cannot be trusted with: case, punctuation, spacing, and forms of one character
-(Unicode NFKC).
+All but the rules of LongText-Bench and OneIG-Bench ignore what OCR cannot be trusted with: case, punctuation, spacing, and
+forms of one character (Unicode NFKC).
 """
 
 import re
@@ -91,6 +91,46 @@ def longtext_share(expected: Sequence[str], lines: Sequence[str]) -> float | Non
     units = _characters if any(character >= "一" for character in wanted) else _lower_words
     needed, there = Counter(units(wanted)), Counter(units(read))
     return (needed & there).total() / needed.total() if needed else None
+
+
+def oneig_edits(expected: Sequence[str], lines: Sequence[str]) -> float:
+    """Return the edits from what was read to what is expected, by OneIG-Bench's rule: Levenshtein's distance in characters.
+
+    As its script has it: only letters (Latin, French accents, Chinese) and digits count, case counts, a run of white space is
+    one space, and a text with a Chinese character has none.
+
+    Chang et al. 2025, OneIG-Bench (arXiv 2506.07977); ``scripts/text`` of OneIG-Bench/OneIG-Benchmark.
+
+    Example:
+        >>> oneig_edits(["OPEN", "9 - 5"], ["Open 9-5"])
+        4.0
+    """
+    wanted, read = _oneig(expected), _oneig(lines)
+    return float(_edits(wanted, read)[-1])
+
+
+def oneig_words(expected: Sequence[str], lines: Sequence[str]) -> float | None:
+    """Return the share of the expected words, or for Chinese characters, that were read, by OneIG-Bench's rule.
+
+    Words end at spaces and keep their case; each that was read is found once, in any order. None: nothing that is expected
+    counts. Source as for :func:`oneig_edits`.
+
+    Example:
+        >>> oneig_words(["OPEN", "9 - 5"], ["Open 9-5"]), oneig_words(["清茶 A"], ["清a"])
+        (0.0, 0.3333333333333333)
+    """
+    wanted, read = _oneig(expected), _oneig(lines)
+    counts = [Counter(text if _chinese(wanted) else text.split()) for text in (wanted, read)]
+    return (counts[0] & counts[1]).total() / counts[0].total() if counts[0] else None
+
+
+def _oneig(texts: Sequence[str]) -> str:
+    kept = _NOT_IN_LONGTEXT.sub("", " ".join(texts))
+    return ("" if _chinese(kept) else " ").join(kept.split())
+
+
+def _chinese(text: str) -> bool:
+    return any("一" <= character <= "龥" for character in text)
 
 
 _NOT_IN_LONGTEXT = re.compile(r"[^一-龥a-zA-Z0-9\sàâäéèêëîïôöùûüçÀÂÄÉÈÊËÎÏÔÖÙÛÜÇ]")

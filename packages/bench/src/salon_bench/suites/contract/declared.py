@@ -165,6 +165,8 @@ class NumberTable(BaseModel):
         formula: over the answers, earlier numbers and the columns of the prompt.
         range: the lowest and the highest value, outside of which there is no number; None: a reward cannot be made from it.
         units: a formula over the columns of the prompt: how often the picture counts in means. None: once.
+        over: ``means``: the formula is over the means of the numbers before it, for all prompts and for each group; a picture
+            has no such number, and it has no interval. None: over each picture's.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -173,6 +175,7 @@ class NumberTable(BaseModel):
     formula: str = Field(min_length=1)
     range: list[float] | None = Field(default=None, min_length=2, max_length=2)
     units: str | None = Field(default=None, min_length=1)
+    over: Literal["means"] | None = None
 
 
 class SuiteTable(BaseModel):
@@ -246,8 +249,8 @@ class DeclaredSuite(SuiteBase):
         if table.frames_per_second is not None:
             self.pictures = PicturePolicy(video=VideoPolicy(frames_per_second=table.frames_per_second), mixed=True)
         none_paid = None if any(self._spans.values()) or self._means else "no answer to its questions is a number"
-        if any(number.id == OVERALL and number.range is None for number in numbers):
-            none_paid = "its number overall has no range"
+        if any(number.id == OVERALL and (number.range is None or number.over) for number in numbers):
+            none_paid = "its number overall has no range, or is one of means"
         if any(question.turn is not None for question, _ in questions):
             none_paid = "its questions are about turns of a conversation"
         self.reward = RewardSpec(of=self._reward, why_not=none_paid)
@@ -259,7 +262,7 @@ class DeclaredSuite(SuiteBase):
             for each, _ in questions
         ]
         if numbers:
-            whole["numbers"] = [each.model_dump(mode="json") for each in numbers]
+            whole["numbers"] = [each.model_dump(mode="json", exclude=set() if each.over else {"over"}) for each in numbers]
         self.version = digest("declared suite", {**whole, "questions": asked})
 
     @property
@@ -357,7 +360,7 @@ class DeclaredSuite(SuiteBase):
             _is_asked(question, item.facts)
         known = [question.id + name for question, form in self.questions for name in form.spans if name != UNITS]
         for number in self.numbers:
-            Formula(number.formula).check(known, item.facts)
+            Formula(number.formula).check(known, {} if number.over else item.facts)
             known.append(number.id)
             units = Scored(1.0) if number.units is None else Formula(number.units).value({}, item.facts)
             if not isinstance(units, Scored) or units.value <= 0:
@@ -368,6 +371,8 @@ class DeclaredSuite(SuiteBase):
         rows = []
         known = {name: Unscored(Reason.NOT_REPORTED, "the question was not asked") for name in self._spans} | answers
         for number in self.numbers:
+            if number.over is not None:
+                continue
             verdict = _within(Formula(number.formula).value(known, case.facts), number.range)
             known[number.id] = verdict
             rows.append(case.score(task, number.id, verdict))
@@ -437,7 +442,7 @@ class DeclaredSuite(SuiteBase):
         from salon_bench.suites.contract.tables import interval_over_prompts, mean_lines, summary_of, words_of_intervals
 
         shares = {each.id + name for each, form in self.questions for name in form.shares}
-        shares |= {number.id for number in self.numbers if Formula(number.formula).is_share}
+        shares |= {number.id for number in self.numbers if number.over is None and Formula(number.formula).is_share}
         if self.table.overall == "all":
             shares.add(OVERALL)
         if self.table.interval == "bootstrap":
@@ -449,7 +454,8 @@ class DeclaredSuite(SuiteBase):
         none = self.table.interval == "none"
         estimate = partial(interval_over_prompts, shares=shares, confidence=self.table.confidence, none=none)
         order = [OVERALL, *self._spans]
-        lines = sorted(mean_lines(scores, estimate), key=lambda row: order.index(str(row["metric"])))
+        lines = self._with_means(mean_lines(scores, estimate))
+        lines.sort(key=lambda row: order.index(str(row["metric"])))
         notes = [] if none else [*words_of_intervals(scores, shares, self.table.confidence)]
         if self.table.over == "groups":
             notes.append(f"Numbers over all are means of groups ({self.table.group}), each of which counts alike.")
@@ -457,6 +463,21 @@ class DeclaredSuite(SuiteBase):
             words = f"{OFF_MENU} is the probability that is on no answer of the menu"
             notes.append(f"Soft answers, by the judge's log-probabilities: {', '.join(self.soft_steps)}; {words}.")
         return summary_of(lines, notes)
+
+    def _with_means(self, lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return the lines with the numbers that formulas make of the means, of all prompts and of each group."""
+        whole = [*lines]
+        for number in self.numbers if any(each.over for each in self.numbers) else ():
+            for group in dict.fromkeys(row["group"] for row in lines) if number.over else ():
+                of_group = {row["metric"]: row for row in whole if row["group"] == group}
+                none = Unscored(Reason.NOT_REPORTED, "there is no mean")
+                known: dict[str, Verdict[float]] = dict.fromkeys(self._spans, none)
+                known |= {name: Scored(row["value"]) for name, row in of_group.items() if row["value"] is not None}
+                made = _within(Formula(number.formula).value(known, {}), number.range)
+                value = made.value if isinstance(made, Scored) else None
+                counts = next(iter(of_group.values()))
+                whole.append({**counts, "metric": number.id, "value": value, "ci_low": None, "ci_high": None})
+        return whole
 
     @property
     def _spans(self) -> dict[str, tuple[float, float] | None]:
