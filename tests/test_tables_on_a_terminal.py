@@ -187,7 +187,6 @@ OTHER_OUTPUT = {
 """Commands with --format json whose --output is no file of the printed table."""
 NO_TABLE = {
     "bench batch ingest",
-    "bench batch status",
     "bench batch write",
     "bench cache",
     "curate cascade",

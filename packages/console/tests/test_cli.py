@@ -98,8 +98,10 @@ def test_the_deepest_tree_is_shown_whole_and_a_deeper_one_refused(tmp_path: Path
 
 
 def test_schema_is_json_and_takes_options() -> None:
-    assert "anyOf" in json.loads(run("taxonomy", "schema", "magicmirror").stdout)
-    schema = json.loads(run("taxonomy", "schema", "artifact-bench", "--option", "Oversmoothing").stdout)
+    assert "anyOf" in json.loads(run("taxonomy", "show", "magicmirror", "--format", "json-schema").stdout)
+    schema = json.loads(
+        run("taxonomy", "show", "artifact-bench", "--format", "json-schema", "--option", "Oversmoothing").stdout
+    )
     assert schema["properties"]["answer"]["items"]["enum"] == ["A"]
 
 
@@ -147,7 +149,8 @@ def test_validate_refuses_what_is_no_taxonomy_at_all(tmp_path: Path, content: by
         (["show", "magicmiror"], "allowed: artifact-bench, magicmirror, mef, prism, r3"),
         (["show", "none.toml"], "there is no such file"),
         (["show", ""], "no such taxonomy"),
-        (["schema", "r3", "--option", "color"], "options belong to the grammar 'letters'"),
+        (["show", "r3", "--format", "json-schema", "--option", "color"], "options belong to the grammar 'letters'"),
+        (["show", "r3", "--option", "color"], "--option needs --format json-schema"),
         (["show", "r3", "--format", "yaml"], "yaml"),
         (["lsit"], "lsit"),
     ],
@@ -169,7 +172,7 @@ def test_completion_of_a_word_offers_the_subcommands() -> None:
     environment = {**os.environ, "_SALON_COMPLETE": "bash_complete", "COMP_WORDS": "salon taxonomy s", "COMP_CWORD": "2"}
     code = "import sys; sys.argv = ['salon']; from salon_console import main; main(prog_name='salon')"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    assert sorted(line.split(",")[1] for line in done.stdout.split()) == ["schema", "show"]
+    assert sorted(line.split(",")[1] for line in done.stdout.split()) == ["show"]
 
 
 def test_a_package_that_cannot_be_imported_does_not_take_the_others_with_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,7 +60,7 @@ def test_the_weights_of_a_store_count_and_can_be_turned_off(tmp_path: Path) -> N
 def test_names_of_a_store_are_merged_when_asked(tmp_path: Path) -> None:
     some = pl.int_range(pl.len()) % 5 == 0
     other = VOTES.with_columns(model_a=pl.when(some & (pl.col("model_a") == "x")).then(pl.lit("X")).otherwise("model_a"))
-    board = ranked(other, tmp_path, "--merge-names")
+    board = ranked(other, tmp_path, "--names", "merge")
     assert [row["model"] for row in board["rows"]] == rank(VOTES, replicates=0).table["model"].to_list()
     assert "merged 'X' into 'x'" in str(board["header"])
 

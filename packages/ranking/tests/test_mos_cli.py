@@ -159,7 +159,7 @@ def test_a_file_of_bare_marks_needs_a_scale_and_says_what_was_assumed(tmp_path: 
     path = tmp_path / "marks.csv"
     rows = ("gpt 4,cat,4", "sdxl,cat,3", "GPT4,dog,5", "sdxl,dog,2", "gpt 4,owl,4")
     path.write_text("\n".join(["rater,model,prompt,score", *(f"ann,{row}" for row in rows)]))
-    words = [path, "--columns", "rater=rater_id,prompt=prompt_id,score=value", "--merge-names", "--format", "json"]
+    words = [path, "--columns", "rater=rater_id,prompt=prompt_id,score=value", "--names", "merge", "--format", "json"]
     found = json.loads(ran(opinion.mos, *words, "--scale", 1, 5).stdout)
     assert {row["model"]: row["mean"] for row in found["scores"]} == {"gpt 4": pytest.approx(13 / 3), "sdxl": 2.5}
     assert found["remarks"] == [

@@ -125,7 +125,7 @@ def test_names_that_are_nearly_the_same_are_named_and_merged_when_asked(pair: tu
         assert "WARNING" not in merged.header
     votes.write_csv(tmp_path / "votes.csv")
     pl.DataFrame({"name": [seldom], "model": [often]}).write_csv(tmp_path / "names.csv")
-    for options in (["--merge-names"], ["--names", str(tmp_path / "names.csv")]):
+    for options in (["--names", "merge"], ["--names", str(tmp_path / "names.csv")]):
         shown = CliRunner().invoke(main, ["votes", "rank", str(tmp_path / "votes.csv"), "--bootstrap", "0", *options])
         assert "WARNING" not in shown.stdout
         assert "3 models" in " ".join(shown.stdout.split())
@@ -190,7 +190,7 @@ def test_raters_merge_names_as_boards_do(tmp_path: Path) -> None:
     for names in ("merge", {" X": "x"}):
         assert Votes.from_frame(other, names=names).frame.equals(expected)  # type: ignore[arg-type]
     other.write_csv(tmp_path / "theirs.csv")
-    done = imported(tmp_path, "--merge-names")
+    done = imported(tmp_path, "--names", "merge")
     assert "merged ' X' into 'x'" in done.stderr
     assert Votes.read(tmp_path / "imported.csv").frame.equals(Votes.from_frame(other, names="merge").frame)
 
@@ -315,7 +315,7 @@ def test_other_spellings_are_read_by_two_commands_alone() -> None:
         for name in votes.list_commands(context)
         if (command := votes.get_command(context, name)) is not None
     }
-    spelling = {"--votes", "--columns", "--winner-words", "--names", "--merge-names"}
+    spelling = {"--votes", "--columns", "--winner-words", "--names"}
     assert {name for name, found in options.items() if "--winner-words" in found} == {
         "rank",
         "import",

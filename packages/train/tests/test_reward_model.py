@@ -342,8 +342,9 @@ def test_the_command_trains_and_its_refusals_name_the_option(world: tuple[Path, 
     result = CliRunner().invoke(main, [*words, "--output", str(tmp_path / "run"), "--format", "json"])
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["evaluation"]["pairs"] == 20
-    refused = CliRunner().invoke(main, [*words, "--rater-noise", "0.5", "--output", str(tmp_path / "never")])
-    assert refused.exit_code != 0 and "--rater-noise" in refused.stderr and not (tmp_path / "never").exists()
+    refused = CliRunner().invoke(main, [*words, "--set", "learning.rater_noise=0.5", "--output", str(tmp_path / "never")])
+    assert refused.exit_code != 0 and "--set, key 'learning.rater_noise'" in refused.stderr
+    assert not (tmp_path / "never").exists()
     refused = CliRunner().invoke(main, [*words, "--device", "abacus", "--output", str(tmp_path / "never")])
     assert refused.exit_code != 0 and "--device: unknown device 'abacus'" in refused.stderr
     (tmp_path / "none").mkdir()

@@ -56,52 +56,44 @@ def list_(form: str, output: Path | None) -> None:
 
 @taxonomy.command()
 @click.argument("name")
-@format_option("tree", "markdown", "label-studio", "json", default="tree", help_="For people, annotators, or programs.")
+@format_option("tree", "markdown", "label-studio", "json", "json-schema", default="tree", help_="For people or programs.")
+@click.option("--option", "options", multiple=True, metavar="LABEL", help="A label that the question offers; repeat, in order.")
 @click.option("--output", type=OutputPath(), help="Write to this file instead of the screen.")
-def show(name: str, form: str, output: Path | None) -> None:
+def show(name: str, form: str, options: tuple[str, ...], output: Path | None) -> None:
     """Show the labels of the taxonomy NAME as a tree, a page, a Label Studio configuration, or JSON.
+
+    json-schema is that of one answer in the grammar of the taxonomy, for structured decoding. With --option (artifact-bench
+    only) the answer is made of the letters of the options.
 
     \b
     Example:
       salon taxonomy show magicmirror
       salon taxonomy show magicmirror --format label-studio --output labels.xml
       salon taxonomy show r3 --format json
+      salon taxonomy show artifact-bench --format json-schema --option "Oversmoothing" --option "Inconsistent Blur"
     """
     from salon_taxonomy.exports import export
+    from salon_taxonomy.schema import answer_schema
     from salon_taxonomy.taxonomy import Taxonomy
     from salon_taxonomy.whole_files import write_whole
 
     taxonomy = Taxonomy.open(name)
+    if options and form != "json-schema":
+        raise click.UsageError("--option needs --format json-schema.")
     if form == "tree" and output is None:
         _show(_tree(taxonomy))
         return
     if form == "tree":
-        raise click.UsageError("--output needs --format markdown, label-studio or json.")
-    text = export(taxonomy, form)
+        raise click.UsageError("--output needs --format markdown, label-studio, json or json-schema.")
+    if form == "json-schema":
+        text = json.dumps(answer_schema(taxonomy, options), indent=2, ensure_ascii=False) + "\n"
+    else:
+        text = export(taxonomy, form)
     if output is None:
         click.echo(text, nl=False)
         return
     write_whole(output, text)
     click.echo(f"Wrote {output}", err=True)
-
-
-@taxonomy.command()
-@click.argument("name")
-@click.option("--option", "options", multiple=True, metavar="LABEL", help="A label that the question offers; repeat, in order.")
-def schema(name: str, options: tuple[str, ...]) -> None:
-    """Print the JSON Schema of one answer in the grammar of the taxonomy NAME, for structured decoding.
-
-    With --option (artifact-bench only) the answer is made of the letters of the options.
-
-    \b
-    Example:
-      salon taxonomy schema magicmirror
-      salon taxonomy schema artifact-bench --option "Oversmoothing" --option "Inconsistent Blur"
-    """
-    from salon_taxonomy.schema import answer_schema
-    from salon_taxonomy.taxonomy import Taxonomy
-
-    click.echo(json.dumps(answer_schema(Taxonomy.open(name), options), indent=2, ensure_ascii=False))
 
 
 @taxonomy.command()

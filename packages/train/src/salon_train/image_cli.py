@@ -9,7 +9,7 @@ import rich_click as click
 from salon_console.file_options import InputPath
 from salon_console.options import FORMAT, resumable
 from salon_taxonomy.errors import InputError
-from salon_train.run.cli import changes_of, report_once, set_option, show_trained
+from salon_train.run.cli import changes_of, of_option, report_once, set_option, show_trained
 
 
 @click.command("image")
@@ -125,20 +125,12 @@ def image(
     try:
         configuration = configured(values)
     except InputError as error:
-        raise _of_option(error) from error
+        raise of_option(error, {name.replace("__", "."): name for name in options}) from error
     with said(console, "loading PyTorch and diffusers"):
         from salon_train.image_policy.stage import train_image_policy
     with report_once(), ConsoleWatcher(console) as watcher:
         trained = train_image_policy(configuration, watcher=watcher, again=again)
     show_trained(trained, form)
-
-
-def _of_option(error: InputError) -> InputError:
-    """Return the error of a setting with the name of its option, or with its key where ``--set`` is the option."""
-    options = {each.name: each.opts[0] for each in image.params}
-    option = options.get(str(error.key).replace(".", "__"))
-    key = None if option else error.key
-    return InputError(error.problem, source=option or "--set", key=key, value=error.value, allowed=error.allowed)
 
 
 def _write_words(folder: Path, seed: int, others: dict[str, Any], again: bool, form: str) -> None:

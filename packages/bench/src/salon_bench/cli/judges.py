@@ -110,31 +110,6 @@ def ingest(folder: Path, files: tuple[Path, ...], form: str) -> None:
         raise InputError("no line of these files is about a request of this folder", source=folder, value=list(map(str, files)))
 
 
-@batch.command("status")
-@_FOLDER
-@FORMAT
-def status(folder: Path, form: str) -> None:
-    """Say how many requests of FOLDER wait, were answered or failed, and which files have requests that wait.
-
-    \b
-    Example:
-      salon bench batch status calls
-    """
-    from salon_judges.clients.batch_folder import BatchFolder
-
-    opened = BatchFolder(folder, create=False)
-    try:
-        counts, files = opened.counts(), opened.waiting_files()
-    finally:
-        opened.close()
-    if form == "json":
-        print_json({**{name: counts[name] for name in ("waiting", "answered", "failed")}, "waiting_files": files})
-        return
-    click.echo(f"{counts['waiting']} requests wait, {counts['answered']} were answered, {counts['failed']} failed")
-    for name in files:
-        click.echo(name)
-
-
 def _show(ingested: "Ingested", form: str) -> None:
     counted: dict[str, Any] = {name: getattr(ingested, name) for name in type(ingested).__slots__}
     if form == "json":

@@ -95,7 +95,6 @@ def report(folder: Path, store: StoreAddress, output: Path | None, form: str) ->
 )
 @click.option("--editor", metavar="SPEC", help="Who changes pictures: draw, or KIND:MODEL@URL. Of edit.")
 @click.option("--judge", metavar="SPEC", help="Who judges explanations and images: KIND:MODEL@URL or a TOML file.")
-@click.option("--explanation-judge", metavar="SPEC", help="Who compares explanations. Default: the judge.")
 @seed_option("For editors that take one.")
 @_WORK
 @STORE
@@ -111,7 +110,6 @@ def run(
     fidelity: "Fidelity",
     editor: str | None,
     judge: str | None,
-    explanation_judge: str | None,
     seed: int,
     folder: Path,
     store: StoreAddress,
@@ -125,8 +123,8 @@ def run(
     that out. 3 explanations: a judge of texts compares the policy's explanations with the annotated ones; gives S_ref.
     4 images: a judge answers yes/no questions before and after each edit; gives S_rect.
 
-    One judge serves both judged stages unless --explanation-judge names another one for the texts. Limits hold for all stages
-    of a call together; an edit is a call, but editors report neither tokens nor cost.
+    One judge serves both judged stages of a call; --stage runs one with a judge of its own. Limits hold for all stages of a
+    call together; an edit is a call, but editors report neither tokens nor cost.
 
     \b
     Example:
@@ -140,7 +138,7 @@ def run(
     named: dict[str, dict[str, Path | str | None]] = {
         "reflect": {"--rows": rows, "--policy": policy},
         "edit": {"--editor": editor},
-        "explanations": {"--judge": explanation_judge or judge},
+        "explanations": {"--judge": judge},
         "images": {"--judge": judge},
     }
     wanted = [stage for stage in _STAGES if stage in stages or not stages]

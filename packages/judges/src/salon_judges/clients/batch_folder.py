@@ -9,7 +9,6 @@ something came back for it, then *settled*; one that failed may be written again
 """
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -184,17 +183,6 @@ class BatchFolder:
                 self._take(line.content, f"{file}, line {line.number}", counts)
         counts.waiting = sum(request.waiting for request in self._requests.values())
         return counts
-
-    def counts(self) -> Counter[str]:
-        """Return how many requests are ``waiting``, ``answered`` and ``failed``."""
-        return Counter(
-            "waiting" if each.waiting else "answered" if self._reply(each).answered else "failed"
-            for each in self._requests.values()
-        )
-
-    def waiting_files(self) -> list[str]:
-        """Return the names of files with requests that have no reply yet."""
-        return sorted({request.file for request in self._requests.values() if request.waiting})
 
     def close(self) -> None:
         """Finish, and let go of the folder. A second call does nothing."""

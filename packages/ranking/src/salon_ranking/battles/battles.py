@@ -154,7 +154,7 @@ class Battles:
             remarks.append("merged " + ", ".join(f"{other!r} into {name!r}" for other, name in chosen.items()))
         elif alike:
             pairs = ", ".join(" and ".join(map(repr, group)) for group in alike)
-            remarks.append(f"{ALIKE}: {pairs} (--merge-names merges them)")
+            remarks.append(f"{ALIKE}: {pairs} (--names merge merges them)")
         cells = encoded.cells
         if len(clusters) == 2:
             cells = _core.crossed(cells, *(key.number for key in encoded.keys))

@@ -8,7 +8,7 @@ import rich_click as click
 from salon_console.file_options import InputPath
 from salon_console.options import output_option
 from salon_console.table_files import TABLE_ENDINGS
-from salon_ranking.cli.fit_options import BOTH_BAD, THREADS
+from salon_ranking.cli.fit_options import BOTH_BAD
 from salon_ranking.cli.output import FORMAT, HELP, read_rated, seed_option
 from salon_ranking.cli.vote_options import WEIGHT, weight_of
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 @click.option("--order-by", metavar="COLUMN", help="The time that rows must follow. Default: rows as they stand.")
 @click.option("--sort", is_flag=True, help="Sort rows by --order-by instead of refusing disorder.")
 @seed_option("random orders")
-@THREADS
 @BOTH_BAD
 @WEIGHT
 @output_option(TABLE_ENDINGS)
@@ -38,7 +37,6 @@ def elo(
     order_by: str | None,
     sort: bool,
     seed: int,
-    threads: int | None,
     both_bad: "BothBad",
     weight: str | None,
     output: Path | None,
@@ -67,7 +65,6 @@ def elo(
             out_of_order="sort" if sort else "refuse",
             orders=orders,
             seed=seed,
-            threads=threads,
             progress=stage("random orders"),
         )
     options = made_of(

@@ -26,7 +26,7 @@ def import_votes(battles: Path, output: Path | None, votes: Mapping[str, Any], r
 
     \b
     Example:
-      salon votes import theirs.csv --votes lmarena --columns judge=rater_id --merge-names --output votes.csv
+      salon votes import theirs.csv --votes lmarena --columns judge=rater_id --names merge --output votes.csv
       salon votes import hpdv3/all.json --output votes.parquet
       salon votes import dirty.csv --columns id=battle_id --repeated-ids first --no-winner leave-out --output votes.csv
       salon votes raters votes.csv

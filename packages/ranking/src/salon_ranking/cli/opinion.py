@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from salon_ranking.opinion.checks import Checks
     from salon_ranking.opinion.design import Level
-    from salon_ranking.opinion.scores import Unit
     from salon_ranking.opinion.significance import Test
     from salon_ranking.opinion.summary import MosSummary
     from salon_ranking.opinion.weights import Ties, Weights
@@ -49,27 +48,6 @@ _prompts = click.option(
 )
 @click.option("--alpha", type=float, default=0.01, show_default=True, help="Significant below this, after Holm's correction.")
 @click.option("--by-scenario", is_flag=True, help="Compare models within each scenario too.")
-@click.option(
-    "--unit",
-    type=click.Choice(["generation", "rating"]),
-    default="generation",
-    show_default=True,
-    help="One evaluation is a picture (mean over its raters), or a single rating.",
-)
-@click.option(
-    "--gap",
-    type=float,
-    default=0.1,
-    show_default=True,
-    help="Difference in marks that counts as a disagreement when a model is compared with itself.",
-)
-@click.option(
-    "--limit",
-    type=float,
-    default=0.3,
-    show_default=True,
-    help="Flag a rater whose two dimensions correlate at least this much.",
-)
 @click.option(
     "--scale",
     nargs=2,
@@ -97,9 +75,6 @@ def mos(
     test: "Test | Literal['none']",
     alpha: float,
     by_scenario: bool,
-    unit: "Unit",
-    gap: float,
-    limit: float,
     scale: tuple[float, float] | None,
     confidence: float,
     replicates: int,
@@ -131,9 +106,6 @@ def mos(
         alpha=alpha,
         by_scenario=by_scenario,
         confidence=confidence,
-        unit=unit,
-        threshold=gap,
-        correlation_limit=limit,
         replicates=replicates,
         seed=seed,
     )

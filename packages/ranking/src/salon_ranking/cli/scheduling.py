@@ -107,8 +107,6 @@ def next_pairs(
 @click.option("--noise", type=float, default=0.0, show_default=True, help="Share of votes that raters give at random.")
 @click.option("--rule", "rules", type=click.Choice(_RULES), multiple=True, help="May be repeated. Default: all.")
 @click.option("--width", type=float, default=20.0, show_default=True, help="Wanted width of the intervals, in Elo points.")
-@click.option("--power", type=float, default=0.8, show_default=True, help="Wanted power to tell neighbours apart.")
-@click.option("--gap", type=float, default=10.0, show_default=True, help="Neighbours nearer than this need not be separated.")
 @click.option("--anytime", is_flag=True, help="Plan for intervals that hold at every look, as of an arena's board.")
 @CONFIDENCE
 @click.option("--leagues", type=int, default=5, show_default=True, help="Simulated leagues per rule.")
@@ -123,8 +121,6 @@ def simulate(
     noise: float,
     rules: "tuple[Rule, ...]",
     width: float,
-    power: float,
-    gap: float,
     anytime: bool,
     confidence: float,
     leagues: int,
@@ -157,7 +153,7 @@ def simulate(
             ratings,
             rules=rules or _RULES,
             voting=Voting(ties, noise),
-            goals=Goals(width, power, confidence, gap, anytime),
+            goals=Goals(width, confidence=confidence, anytime=anytime),
             leagues=leagues,
             seed=seed,
             progress=stage("simulating"),

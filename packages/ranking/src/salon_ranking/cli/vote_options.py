@@ -14,15 +14,24 @@ from salon_taxonomy.errors import InputError
 _FORMATS = ("evalica", "genai-arena", "lmarena", "lmarena-kaggle")
 _COLUMNS = "left=model_a,right=model_b"
 _WINNER_WORDS = "left=model_a,draw=tie"
-_NAMING: tuple[Option, ...] = (
-    click.option(
-        "--names",
-        "names_file",
-        metavar="FILE",
-        type=InputPath(tables=True),
-        help="A table with the columns name and model: which model each spelling is.",
-    ),
-    click.option("--merge-names", is_flag=True, help="Names that differ only by case, spaces or Unicode form are one model."),
+_MERGE = "merge"
+
+
+class _Names(InputPath):
+    """A table of names, or the word ``merge``."""
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        """Return the word as it is; anything else as a path."""
+        return value if value == _MERGE else super().convert(value, parameter, context)
+
+
+_NAMES: Option = click.option(
+    "--names",
+    "names",
+    metavar="FILE|merge",
+    type=_Names(tables=True),
+    help="A table with the columns name and model: which model each spelling is. merge: names that differ only by case, "
+    "spaces or Unicode form are one model.",
 )
 
 
@@ -37,7 +46,7 @@ _SPELLING: tuple[Option, ...] = (
     click.option(
         "--winner-words", metavar="THEIRS=OURS[,…]", multiple=True, help=f"The file's words for winners: {_WINNER_WORDS}."
     ),
-    *_NAMING,
+    _NAMES,
 )
 WEIGHT: Option = click.option(
     "--weight",
@@ -71,7 +80,7 @@ _ROWS: tuple[Option, ...] = (
         help="Rows without a winner: stop and name them, or leave them out and say how many.",
     ),
 )
-_SPELLING_NAMES = ("format_of_votes", "columns", "winner_words", "names_file", "merge_names")
+_SPELLING_NAMES = ("format_of_votes", "columns", "winner_words", "names")
 
 
 def vote_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -125,24 +134,12 @@ def table_options(example: str) -> Option:
 
     def with_options(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
-        def called(columns: Sequence[str], names_file: Path | None, merge_names: bool, **arguments: Any) -> None:
-            names = _names_of(names_file, merge_names)
-            command(spelled={"columns": _pairs("--columns", columns, example), "names": names}, **arguments)
+        def called(columns: Sequence[str], names: Path | str | None, **arguments: Any) -> None:
+            command(spelled={"columns": _pairs("--columns", columns, example), "names": _names(names)}, **arguments)
 
-        return decorated(called, (columns_option(example), *_NAMING))
+        return decorated(called, (columns_option(example), _NAMES))
 
     return with_options
-
-
-def _names_of(names_file: Path | None, merge_names: bool) -> Mapping[str, str] | str | None:
-    """Return the models by their spellings, ``"merge"``, or None.
-
-    Raises:
-        InputError: both options are given, or the table cannot be read.
-    """
-    if names_file and merge_names:
-        raise InputError("exclude each other", source="--names and --merge-names")
-    return "merge" if merge_names else None if names_file is None else _names(names_file)
 
 
 def _spelling(
@@ -150,18 +147,16 @@ def _spelling(
     format_of_votes: str | None,
     columns: Sequence[str],
     winner_words: Sequence[str],
-    names_file: Path | None,
-    merge_names: bool,
+    names: Path | str | None,
 ) -> Mapping[str, object]:
     """Return the format and the names.
 
     Raises:
         InputError: options exclude each other, a pair is not NAME=NAME, or the table of names cannot be read.
     """
-    names = _names_of(names_file, merge_names)
     own_columns = _pairs("--columns", columns, _COLUMNS)
     own_words = _pairs("--winner-words", winner_words, _WINNER_WORDS)
-    return {"votes": format_of_votes, "names": names, "columns": own_columns, "winner_words": own_words}
+    return {"votes": format_of_votes, "names": _names(names), "columns": own_columns, "winner_words": own_words}
 
 
 def _pairs(option: str, values: Sequence[str], example: str) -> dict[str, str]:
@@ -176,8 +171,10 @@ def _pairs(option: str, values: Sequence[str], example: str) -> dict[str, str]:
     return pairs
 
 
-def _names(path: Path) -> dict[str, str]:
-    """Return the model by each name, from a table."""
+def _names(path: Path | str | None) -> Mapping[str, str] | str | None:
+    """Return the model by each name, from a table; ``merge`` and None as they are."""
+    if path is None or isinstance(path, str):
+        return path
     from salon_ranking.errors import BattleError
     from salon_ranking.files import read_table
     from salon_ranking.table_checks import CheckedTable

@@ -8,7 +8,7 @@ import rich_click as click
 from salon_console.file_options import InputPath
 from salon_console.options import FORMAT, resumable
 from salon_taxonomy.errors import InputError
-from salon_train.run.cli import report_once, show_trained
+from salon_train.run.cli import changes_of, of_option, report_once, set_option, show_trained
 
 _LOSSES = ("bradley-terry", "davidson", "rao-kupper", "unsure")
 
@@ -30,20 +30,23 @@ _LOSSES = ("bradley-terry", "davidson", "rao-kupper", "unsure")
     "--rank", type=click.IntRange(0), help="Of adapters (LoRA); 0: the head alone learns. Default: every weight does."
 )
 @click.option("--epochs", type=click.IntRange(1), default=4, show_default=True, help="Passes over the pairs.")
-@click.option("--batch", type=click.IntRange(1), default=16, show_default=True, help="Pairs of an update.")
-@click.option("--learning-rate", type=float, default=1e-4, show_default=True, help="Of AdamW, at its highest.")
-@click.option("--rater-noise", type=float, default=0.0, show_default=True, help="Chance that a vote is for the other picture.")
+@set_option("learning.learning_rate=1e-5", "default")
 @click.option("--device", default="cpu", show_default=True, help="cuda, cuda:1, or cpu.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of adapters and the order of the pairs.")
 @click.option("--again", is_flag=True, help="Remove what the run has done before, and begin again.")
 @FORMAT
 @resumable
-def reward_model(pairs: Path, backbone: str, output: Path, again: bool, form: str, **options: Any) -> None:
+def reward_model(
+    pairs: Path, backbone: str, output: Path, changes: tuple[str, ...], again: bool, form: str, **options: Any
+) -> None:
     """Train a reward model of pictures on votes.
 
     PAIRS is a file of `salon votes pairs` (prompt, chosen, rejected, votes, split; with --undecided for losses with ties), or
     any table with prompt, chosen and rejected. A second call continues from the last checkpoint. The result is a scorer:
     `salon bench run scorer --scorer reward-model:OUTPUT/reward-model/model`, and a reward of that name.
+
+    --set changes every other setting, SECTION.NAME=VALUE: learning.batch, learning.learning_rate, and learning.rater_noise,
+    the chance that a vote is for the other picture.
 
     \b
     Example:
@@ -52,13 +55,14 @@ def reward_model(pairs: Path, backbone: str, output: Path, again: bool, form: st
     """
     from rich.console import Console
 
+    from salon_train.configuration.reading import put
     from salon_train.configuration.reward_model import configured
     from salon_train.run.display import ConsoleWatcher, said
 
     sections = {
         "backbone": ("rank", "device"),
         "run": ("seed",),
-        "learning": ("loss", "epochs", "batch", "learning_rate", "rater_noise"),
+        "learning": ("loss", "epochs"),
     }
     values: dict[str, dict[str, Any]] = {
         section: {name: options[name] for name in names} for section, names in sections.items()
@@ -66,11 +70,12 @@ def reward_model(pairs: Path, backbone: str, output: Path, again: bool, form: st
     values["backbone"]["name"] = backbone
     values["run"]["folder"] = str(output)
     values["preferences"] = {"file": str(pairs)}
+    for key, value in changes_of(changes).items():
+        put(values, key, value)
     try:
         configuration = configured(values)
     except InputError as error:
-        name = "--" + str(error.key).rpartition(".")[2].replace("_", "-")
-        raise InputError(error.problem, source=name, value=error.value, allowed=error.allowed) from error
+        raise of_option(error, {f"{section}.{name}": name for section, names in sections.items() for name in names}) from error
     console = Console(stderr=True)
     with said(console, "loading PyTorch and transformers"):
         from salon_train.reward_model.stage import train_reward_model
