@@ -1,7 +1,9 @@
 """Edits are compared beside their source: it is shown with every pair, never compared, and kept with the votes."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -35,9 +37,41 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def edits(folder: Path) -> Material:
-    return shown_beside(read_material(folder / "pictures", folder / "prompts.jsonl"), "source")
+def named_by_rows(folder: Path) -> Path:
+    """Move the sources out of the models' folder, and name them in a column of the prompts."""
+    (folder / "pictures" / "source").rename(folder / "before")
+    table = folder / "prompts.jsonl"
+    rows = [json.loads(line) for line in table.read_text().splitlines()]
+    named = [row | {"source": f"before/{row['prompt_id']}.png"} for row in rows]
+    table.write_text("".join(json.dumps(row) + "\n" for row in named))
+    return table
+
+
+@pytest.fixture(params=["folder", "column"])
+def edits(folder: Path, request: pytest.FixtureRequest) -> Material:
+    table = folder / "prompts.jsonl" if request.param == "folder" else named_by_rows(folder)
+    return shown_beside(read_material(folder / "pictures", table), "source", table)
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        ("../secret.png", "leads out of the table's folder"),
+        ("/etc/passwd.png", "absolute"),
+        ("http://127.0.0.1/a.png", "address"),
+        ("before/clip.mp4", "is no picture, as the files beside it are"),
+        ("before/nothing.png", "cannot be shown"),
+        (["before/a.png", "before/b.png"], "must hold text"),
+        ("  ", "must hold text"),
+        (None, "has 0 of"),
+    ],
+)
+def test_a_cell_that_names_no_file_of_its_folder_is_named(folder: Path, cell: Any, words: str) -> None:
+    table = named_by_rows(folder)
+    first, *others = [json.loads(line) for line in table.read_text().splitlines()]
+    table.write_text("".join(json.dumps(row) + "\n" for row in (first | {"source": cell}, *others)))
+    with pytest.raises(InputError, match=words):
+        shown_beside(read_material(folder / "pictures", table), "source", table)
 
 
 def test_the_source_is_with_every_pair_and_in_none(

@@ -120,8 +120,9 @@ def arena() -> None:
 )
 @click.option(
     "--reference",
-    metavar="MODEL",
-    help="With --task battles: show this model's files, such as the sources of edits, beside the two. "
+    metavar="MODEL|COLUMN",
+    help="With --task battles: show this model's files, such as the sources of edits, beside the two; or those that "
+    "this column of the prompts names. "
     "With --task mos: show them first, unrated (DCR). With --task realism: the folder of recorded files.",
 )
 @click.option("--hidden-reference", metavar="MODEL", help="With --task mos: rate this model's files among the others (ACR-HR).")
@@ -305,7 +306,7 @@ def _work(
     if task == "mos" and len(material.models) > 1:
         material = read_material(folder, prompts)
     if task == "battles" and reference is not None:
-        material = shown_beside(material, reference)
+        material = shown_beside(material, reference, prompts)
     if only is not None:
         material = replace(material, files=read_files(only, material))
     _print_remarks(material.remarks)

@@ -10,11 +10,12 @@ import polars as pl
 
 from salon_arena.blind import BlindMedia
 from salon_console.table_rows import BadRow, TableRow, UsableRows, read_each, table_rows, unique_rows
+from salon_judges.formats.generation_tables import located
 from salon_judges.formats.generations import PICTURE_SUFFIXES, VIDEO_SUFFIXES, Generated, read_generations
 from salon_judges.formats.suite_prompt import SuitePrompt
 from salon_ranking.scheduling import Inventory
 from salon_taxonomy.errors import InputError, missing_path
-from salon_taxonomy.records import Prompt, Winner
+from salon_taxonomy.records import MediaRole, Prompt, Winner
 from salon_taxonomy.verdict import Unscored
 
 SUITE: Final = "arena"
@@ -133,34 +134,59 @@ def read_material(folder: Path, prompts: Path, *, compared: bool = True) -> Mate
     return Material(known, tuple(files), "video" if kinds == {True} else "picture", tuple(remarks), points)
 
 
-def shown_beside(material: Material, model: str) -> Material:
-    """Return the material with the files of one model beside the others', to be looked at and not compared.
+def shown_beside(material: Material, reference: str, prompts: Path | None = None) -> Material:
+    """Return the material with a file beside the others' of each prompt, to be looked at and not compared.
+
+    Args:
+        material: what is compared.
+        reference: a model of the material, whose files these are; else a column of the prompts with their paths.
+        prompts: the table; paths start in its folder and stay in it.
 
     Raises:
-        InputError: there is no such model, a prompt of two others has no file of it, several or a damaged one, or no prompt
-            has two others.
+        InputError: there is no such model or column, a prompt of two others has no file of it, several, a damaged one or one of
+            the other kind, or no prompt has two others.
     """
-    if model not in material.models:
-        raise InputError("the reference is no model of the folder:", value=model, allowed=material.models)
-    files = tuple(file for file in material.files if file.model != model)
+    own: dict[str, list[Generated]] = {}
+    if reference in material.models:
+        for file in material.files:
+            if file.model == reference:
+                own.setdefault(file.prompt_id, []).append(file)
+    else:
+        own = {} if prompts is None else _beside_of_rows(material, reference, prompts)
+        if not own:
+            hint = "Or name a column of the prompts that has the path of a file for each."
+            raise InputError("the reference is no model of the folder:", value=reference, allowed=material.models, hint=hint)
+    files = tuple(file for file in material.files if file.model != reference)
     others: dict[str, set[str]] = {}
     for file in files:
         others.setdefault(file.prompt_id, set()).add(file.model)
-    own: dict[str, list[Generated]] = {}
-    for file in material.files:
-        if file.model == model:
-            own.setdefault(file.prompt_id, []).append(file)
     compared, blind = [prompt_id for prompt_id, models in others.items() if len(models) > 1], BlindMedia()
     if not compared:
-        raise InputError("no prompt has pictures of two models beside the reference", value=model)
+        raise InputError("no prompt has pictures of two models beside the reference", value=reference)
     for prompt_id in compared:
         if len(own.get(prompt_id, ())) != 1:
-            problem = f"the reference {model} needs one file of each prompt, and has {len(own.get(prompt_id, ()))} of"
+            problem = f"the reference {reference} needs one file of each prompt, and has {len(own.get(prompt_id, ()))} of"
             raise InputError(problem, value=prompt_id)
         prepared = blind.prepared(own[prompt_id])  # without its source no pair of the prompt could be shown
         if isinstance(prepared, Unscored):
             raise InputError(f"the reference cannot be shown: {prepared.detail}", source=own[prompt_id][0].path)
     return replace(material, files=files, beside={prompt_id: own[prompt_id][0] for prompt_id in compared})
+
+
+def _beside_of_rows(material: Material, column: str, prompts: Path) -> dict[str, list[Generated]]:
+    """Return the file that a column names for each prompt; nothing where no row has the column."""
+    own: dict[str, list[Generated]] = {}
+    suffixes = VIDEO_SUFFIXES if material.kind == "video" else PICTURE_SUFFIXES
+    for row in table_rows(prompts):
+        prompt_id = str(row.cells.get("prompt_id", ""))
+        if row.cells.get(column) is None or prompt_id not in material.prompts:
+            continue
+        text = row.text(column)
+        path, root = located(text, prompts, row.number, column)
+        if path.suffix.lower() not in suffixes:
+            raise row.problem(f"is no {material.kind}, as the files beside it are:", column, value=text)
+        own.setdefault(prompt_id, []).append(Generated(prompt_id, column, 0, path, root, role=MediaRole.SOURCE))
+    return own
 
 
 @dataclass(frozen=True, slots=True)
