@@ -156,3 +156,22 @@ def test_the_source_is_laid_over_both_by_a_slider_and_while_a_key_is_held(
             assert heard == []
     finally:
         served.close()
+
+
+@pytest.mark.browser
+def test_every_answer_is_on_the_screen_of_a_phone_beside_the_source(browser: Browser, edits: Material, tmp_path: Path) -> None:
+    served = Served(tmp_path, edits)
+    try:
+        with context(browser, served, width=360) as (rater, heard):
+            page = opened(rater, served)
+            page.set_viewport_size({"width": 360, "height": 740})
+            answers = page.locator(".answers button")
+            assert answers.count() == 4
+            for box in [answer.bounding_box() for answer in answers.all()]:
+                assert box is not None and box["y"] >= 0 and box["y"] + box["height"] <= 740
+            for frame in page.locator(".stage .frame").all():
+                shown = frame.bounding_box()
+                assert shown is not None and shown["height"] >= 120 and shown["width"] >= 120
+            assert heard == []
+    finally:
+        served.close()
