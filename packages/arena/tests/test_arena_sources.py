@@ -142,10 +142,6 @@ def test_a_source_is_shown_first_and_zooms_with_the_two(browser: Browser, edits:
                 "Picture B",
             ]
             assert page.evaluate("document.documentElement.scrollWidth") <= width
-            if width == 360:  # all three and every answer on one screen of a phone
-                page.set_viewport_size({"width": 360, "height": 740})
-                boxes = [each.bounding_box() for each in page.locator(".stage figure:visible, .answers button").all()]
-                assert len(boxes) == 7 and all(box is not None and box["y"] + box["height"] <= 740 for box in boxes)
             for place in range(3):  # over each of the three, the point under the mouse stays where it is
                 page.keyboard.press("0")
                 box = page.locator(".stage .frame").nth(place).bounding_box()
@@ -191,6 +187,26 @@ def test_the_source_is_laid_over_both_by_a_slider_and_while_a_key_is_held(
             page.wait_for_function(
                 "() => document.querySelectorAll('.laid').length === 2 && document.querySelector('#part').value === '0'"
             )
+            assert heard == []
+    finally:
+        served.close()
+
+
+@pytest.mark.browser
+def test_every_answer_is_on_the_screen_of_a_phone_beside_the_source(browser: Browser, edits: Material, tmp_path: Path) -> None:
+    served = Served(tmp_path, edits)
+    try:
+        with context(browser, served, width=360) as (rater, heard):
+            page = opened(rater, served)
+            page.set_viewport_size({"width": 360, "height": 740})
+            answers = page.locator(".answers button")
+            assert answers.count() == 4
+            for box in [answer.bounding_box() for answer in answers.all()]:
+                assert box is not None and box["y"] >= 0 and box["y"] + box["height"] <= 740
+            for frame in page.locator(".stage .frame").all():
+                shown = frame.bounding_box()
+                assert shown is not None and shown["height"] >= 120 and shown["width"] >= 120
+                assert shown["y"] + shown["height"] <= 740
             assert heard == []
     finally:
         served.close()
