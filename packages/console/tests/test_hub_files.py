@@ -104,6 +104,30 @@ def test_what_the_hub_has_is_fetched_once_and_what_it_lacks_is_said_with_the_add
     assert "Check the address and the network" in rest[-1]
 
 
+def test_what_a_table_of_the_hub_names_is_fetched_too(tmp_path: Path, endpoint: str) -> None:
+    pytest.importorskip("huggingface_hub")
+    code = """
+from salon_console.hub_files import hub_file
+from salon_judges.formats.generation_tables import located
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.media_files import read_inside
+table = hub_file("hf://datasets/owner/set/prompts.csv")
+for name in ("texts/one.txt", "hf://datasets/owner/set/texts/two.txt", "texts/one.txt"):
+    print(read_inside(*located(name, table, 1, "source"), 100).decode())
+for name in ("texts/three.txt", "../secret", "http://127.0.0.1/a.png"):
+    try:
+        located(name, table, 1, "source")
+    except InputError as error:
+        print(error.problem)
+"""
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, env=reached(endpoint, tmp_path), capture_output=True, text=True, check=True)
+    *read, missing, outside, other = done.stdout.splitlines()
+    assert read == ["a blue circle", "a star", "a blue circle"]
+    assert missing.startswith("cannot be fetched from the hub")
+    assert outside.startswith("leads out of the table's folder") and other.startswith("is an address")
+
+
 def test_without_a_network_the_hub_is_asked_once_and_the_copy_in_the_cache_counts(
     tmp_path: Path, endpoint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

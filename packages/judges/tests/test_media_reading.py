@@ -62,6 +62,27 @@ def test_a_link_counts_as_what_it_leads_to(root: Path) -> None:
     assert refused(root / "dangling.png", root) == "there is no such file"
 
 
+def test_links_of_a_copy_of_the_hub_lead_to_the_contents_of_its_data_set_and_nowhere_else(root: Path) -> None:
+    cache = root / "datasets--owner--name"
+    copy = cache / "snapshots" / "c0ffee" / "pictures"
+    copy.mkdir(parents=True)
+    (cache / "blobs").mkdir()
+    (cache / "blobs" / "1f").write_bytes(b"content")
+    (copy / "a.png").symlink_to("../../../blobs/1f")
+    (copy / "b.png").symlink_to("../../../../a.png")
+    for folder in (copy, copy.parent):
+        assert read_inside(copy / "a.png", folder, MOST) == b"content"
+        assert "outside" in refused(copy / "b.png", folder)
+    other = root / "models" / "snapshots" / "c0ffee"
+    other.mkdir(parents=True)
+    (other / "a.png").symlink_to("../../../a.png")
+    assert "outside" in refused(other / "a.png", other)
+    (cache / "blobs").rename(cache / "contents")
+    (cache / "blobs").symlink_to(root)
+    (copy / "c.png").symlink_to("../../../blobs/a.png")
+    assert "outside" in refused(copy / "c.png", copy)
+
+
 def test_the_folder_itself_may_be_named_through_a_link(root: Path) -> None:
     door = root.with_name("door")
     door.symlink_to(root)

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.media_files import linked_folder
 
 SCHEME: Final = "hf://"
 _ADDRESS: Final = re.compile(
@@ -66,16 +67,24 @@ def hub_file(address: str) -> Path:
     return copy
 
 
-def linked_folder(copy: Path) -> Path | None:
-    """Return the cache's folder of contents, where a data set's links lead; None for any other folder.
+def fetch_beside(copy: Path) -> None:
+    """Fetch a file into a data set's copy, where another file of it names this one; any other path is left alone.
+
+    Args:
+        copy: where the file would lie, below ``datasets--OWNER--NAME/snapshots/COMMIT``.
+
+    Raises:
+        InputError: the hub does not give the file.
 
     Example:
-        >>> linked_folder(Path("hub/datasets--owner--name/snapshots/1a2b/prompts"))
-        PosixPath('hub/datasets--owner--name/blobs')
-        >>> linked_folder(Path("snapshots/prompts"))
+        >>> fetch_beside(Path("pictures/1.png"))
     """
-    caches = (each.parent for each in copy.parents if each.name == "snapshots")
-    return next((cache / "blobs" for cache in caches if cache.name.startswith("datasets--")), None)
+    if linked_folder(copy) is None or copy.exists():
+        return
+    place = next(number for number, part in enumerate(copy.parts) if part == "snapshots")
+    owner, name = copy.parts[place - 1].removeprefix("datasets--").split("--", 1)
+    commit, *path = copy.parts[place + 1 :]
+    hub_file(f"{SCHEME}datasets/{owner}/{name}@{commit}/{'/'.join(path)}")
 
 
 def _reached(hub: ModuleType, errors: ModuleType, url: str) -> bool:

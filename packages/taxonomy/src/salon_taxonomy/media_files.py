@@ -15,7 +15,8 @@ _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a 
 def read_inside(path: Path, root: Path, most_bytes: int) -> bytes | Unscored:
     """Return the bytes of a plain file that lies in ``root`` or below.
 
-    A symbolic link counts as what it leads to: allowed while that lies in ``root``. The way to the file is then walked
+    A symbolic link counts as what it leads to: allowed while that lies in ``root``, or, of a copy that huggingface_hub keeps,
+    among the contents of its data set (:func:`linked_folder`). The way to the file is then walked
     folder by folder without following links, so it cannot be bent aside between the check and the reading.
 
     Returns:
@@ -23,9 +24,9 @@ def read_inside(path: Path, root: Path, most_bytes: int) -> bytes | Unscored:
         allowed, a name that no file can have. Never raises for what a file or its name is.
     """
     try:
-        base = root.resolve(strict=True)
         target = path.resolve(strict=True)
-        if not target.is_relative_to(base):
+        base = _folder_of(target, root)
+        if base is None:
             return bad_media("the file lies outside the folder it was named in")
         descriptor = _open_below(base, target.relative_to(base).parts)
     except (OSError, ValueError, RuntimeError) as error:  # ValueError: a NUL in the name; RuntimeError: links in a circle
@@ -36,6 +37,37 @@ def read_inside(path: Path, root: Path, most_bytes: int) -> bytes | Unscored:
         return bad_media(_why(error))
     finally:
         os.close(descriptor)
+
+
+def lies_inside(path: Path, root: Path) -> bool:
+    """Return whether a path leads to something in ``root``, by the rule of :func:`read_inside`; nothing is opened."""
+    try:
+        return _folder_of(path.resolve(strict=True), root) is not None
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
+def linked_folder(copy: Path) -> Path | None:
+    """Return the folder of huggingface_hub's cache where the links of a data set's copy lead; None for any other folder.
+
+    Example:
+        >>> linked_folder(Path("hub/datasets--owner--name/snapshots/1a2b/prompts"))
+        PosixPath('hub/datasets--owner--name/blobs')
+        >>> linked_folder(Path("snapshots/prompts"))
+    """
+    caches = (each.parent for each in copy.parents if each.name == "snapshots")
+    return next((cache / "blobs" for cache in caches if cache.name.startswith("datasets--")), None)
+
+
+def _folder_of(target: Path, root: Path) -> Path | None:
+    """Return the folder below which a resolved path may be read; None where it may not."""
+    base = root.resolve(strict=True)
+    if target.is_relative_to(base):
+        return base
+    contents = linked_folder(root.absolute())
+    if contents is None or contents.is_symlink() or not target.is_relative_to(contents.resolve()):
+        return None
+    return contents.resolve()
 
 
 def bad_media(why: str) -> Unscored:

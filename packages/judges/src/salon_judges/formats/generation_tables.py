@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from salon_console.hub_files import SCHEME, fetch_beside, hub_file
 from salon_console.table_rows import TABLE_ENDINGS, table_rows
 from salon_taxonomy.errors import InputError
 
@@ -123,20 +124,25 @@ def located(text: str, table: Path, row: int, column: str, *, absolute_paths: bo
     """Return the path of a file that a cell names, and the folder that it must lie in.
 
     Args:
-        text: the cell; relative names start at the table's folder.
+        text: the cell; relative names start at the table's folder. ``hf://`` addresses, and names in a table that was
+            fetched from there, are fetched (:mod:`salon_console.hub_files`).
         table: the table.
         row: of the cell, from 1.
         column: of the cell.
         absolute_paths: whether the cell may name a file anywhere.
 
     Raises:
-        InputError: it is an address, absolute though that is not allowed, or leads out of the table's folder.
+        InputError: it is another address, the hub does not give it, it is absolute though that is not allowed, or leads out
+            of the table's folder.
 
     Example:
         >>> located("a/1.png", Path("set/pairs.csv"), 1, "picture_a")
         (PosixPath('set/a/1.png'), PosixPath('set'))
     """
     where = _Where(table, row)
+    if text.startswith(SCHEME):
+        copy = hub_file(text)
+        return copy, copy.parent
     if "://" in text:
         raise where.wrong("is an address, not a file", column, text, "Download the pictures and name the files.")
     if text.startswith(os.sep):
@@ -148,7 +154,9 @@ def located(text: str, table: Path, row: int, column: str, *, absolute_paths: bo
     plain = os.path.normpath(text) if ".." in text or text == "." else text
     if plain in ("..", ".") or plain.startswith(f"..{os.sep}"):
         raise where.wrong("leads out of the table's folder, or to it:", column, text)
-    return Path(table.parent, text), table.parent
+    path = Path(table.parent, text)
+    fetch_beside(path)
+    return path, table.parent
 
 
 def _check_header(source: Path) -> None:

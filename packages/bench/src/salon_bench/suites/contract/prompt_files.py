@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from salon_bench.suites.contract.suite import SuitePrompt
-from salon_console.hub_files import linked_folder
 from salon_console.table_rows import TABLE_ENDINGS, TableRow, UsableRows, unique_rows
 from salon_judges.formats.generation_tables import located
 from salon_judges.formats.generations import PICTURE_SUFFIXES, VIDEO_SUFFIXES, Generated, Generations, read_generations
@@ -31,7 +30,7 @@ from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS
 from salon_taxonomy.digest import Digestible
 from salon_taxonomy.enums import MediaRole
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.media_files import read_inside
+from salon_taxonomy.media_files import linked_folder, read_inside
 from salon_taxonomy.records import Prompt
 from salon_taxonomy.verdict import Unscored
 

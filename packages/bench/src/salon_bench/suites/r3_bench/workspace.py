@@ -19,6 +19,7 @@ from salon_bench.suites.r3_bench.staged import Staged, read_staged, write_staged
 from salon_judges.formats.generations import PICTURE_SUFFIXES
 from salon_judges.formats.r3_bench import R3Row
 from salon_taxonomy.errors import InputError, cannot_write
+from salon_taxonomy.media_files import lies_inside
 from salon_taxonomy.whole_files import write_whole
 
 
@@ -187,7 +188,7 @@ def _linked(item: R3Row, originals: Path) -> None:
 
 def _is_there(item: R3Row) -> bool:
     """Return whether the picture of a row exists, inside its folder."""
-    return item.picture.is_file() and item.picture.resolve().is_relative_to(item.root.resolve())
+    return item.picture.is_file() and lies_inside(item.picture, item.root)
 
 
 def _named(item: R3Row) -> str:
