@@ -381,3 +381,46 @@ def test_the_videos_of_a_task_get_the_longest_side_of_the_smallest(tmp_path: Pat
             with av.open(io.BytesIO(data)) as copy:
                 context = copy.streams.video[0].codec_context
                 assert max(context.width, context.height) == side and len(list(copy.decode(video=0))) == 3
+
+
+HEARD = {
+    "AAC": ("aac", "mp4", 48_000, "stereo", 0.0, 2.0),
+    "mono, late": ("aac", "mov", 44_100, "mono", 0.4, 1.0),
+    "Opus": ("libopus", "webm", 48_000, "stereo", 0.0, 2.0),
+    "six channels, too long": ("flac", "matroska", 32_000, "5.1", 0.0, 4.0),
+    "PCM": ("pcm_s16le", "avi", 22_050, "mono", 0.0, 1.9),
+    "none": None,
+}
+
+
+def test_what_is_sent_with_sound_has_the_same_tracks_whatever_the_maker_did(tmp_path: Path) -> None:
+    told = set()
+    for name, kind in HEARD.items():
+        codec, container, rate, layout, start, seconds = kind or ("", "mp4", 8000, "mono", 0.0, 1.0)
+        path = tmp_path / "heard"
+        with av.open(str(path), "w", format=container) as target:
+            video = target.add_stream("libvpx" if container == "webm" else "libx264", rate=20)
+            video.width, video.height, video.pix_fmt = *SIZE, "yuv420p"
+            sound = target.add_stream(codec, rate=rate, layout=layout) if kind else None
+            for number, image in enumerate(numbered(COUNT)):
+                frame = av.VideoFrame.from_image(image)
+                frame.pts, frame.time_base = number, Fraction(1, 20)
+                target.mux(video.encode(frame))
+            target.mux(video.encode())
+            if sound is not None:
+                wave = (8000 * np.sin(np.arange(round(seconds * rate)) * 2 * np.pi * 440 / rate)).astype(np.int16)
+                channels = {"mono": 1, "stereo": 2, "5.1": 6}[layout]
+                heard = av.AudioFrame.from_ndarray(np.repeat(wave, channels)[None], format="s16", layout=layout)
+                heard.sample_rate, heard.pts, heard.time_base = rate, round(start * rate), Fraction(1, rate)
+                target.mux(sound.encode(heard))
+                target.mux(sound.encode())
+        made = blind_video(path.read_bytes(), sound=True)
+        assert not isinstance(made, Unscored), (name, made)
+        with av.open(io.BytesIO(made.data)) as copy:
+            tracks = [(one.type, one.time_base, one.start_time, one.duration, dict(one.metadata)) for one in copy.streams]
+            (audio,) = copy.streams.audio
+            context = audio.codec_context
+            settings = (context.name, context.rate, context.layout.name, context.extradata, context.profile)
+            packets = [(packet.pts, packet.dts, packet.duration) for packet in copy.demux(audio)]
+            told.add(str((tracks, settings, packets, copy.duration, dict(copy.metadata))))
+    assert len(told) == 1

@@ -364,3 +364,22 @@ def test_a_clip_that_was_trimmed_without_encoding_it_again_is_read_from_its_firs
     film = sampled(path.read_bytes(), VideoPolicy(frames_per_second=20)).film
     shades = [np.asarray(Image.open(BytesIO(frame.image.data or b""))).mean() for frame in film.frames]
     assert shades == pytest.approx([5 * number for number in range(cut, 40)], abs=4)
+
+
+@pytest.mark.parametrize("ending", ["avi", "mp4", "mkv"])
+@pytest.mark.parametrize(("codec", "between"), [("libx264", "0"), ("libx264", "3"), ("mpeg4", "2")])
+def test_pictures_come_in_the_order_in_which_they_are_shown_whatever_the_order_of_decoding(
+    tmp_path: Path, ending: str, codec: str, between: str
+) -> None:
+    path = tmp_path / f"b.{ending}"
+    with av.open(str(path), "w") as target:
+        stream = target.add_stream(codec, rate=20, options={"bf": between})
+        stream.width, stream.height, stream.pix_fmt = 64, 64, "yuv420p"
+        for number in range(40):
+            frame = av.VideoFrame.from_image(Image.new("RGB", (64, 64), (5 * number,) * 3))
+            frame.pts, frame.time_base = number, Fraction(1, 20)
+            target.mux(stream.encode(frame))
+        target.mux(stream.encode())
+    film = sampled(path.read_bytes(), VideoPolicy(frames_per_second=20)).film
+    shades = [np.asarray(Image.open(BytesIO(frame.image.data or b""))).mean() for frame in film.frames]
+    assert shades[:38] == pytest.approx([5 * number for number in range(38)], abs=6)

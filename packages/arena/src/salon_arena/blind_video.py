@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from salon_judges.media.policy import PicturePolicy
-from salon_judges.media.video_container import Outline, opened, outline, video_failures
+from salon_judges.media.video_container import Outline, frames_are_counted, opened, outline, video_failures
 from salon_judges.media.video_policy import VideoLimits
 from salon_judges.media.video_sound import RATE, levelled_sound
 from salon_taxonomy.verdict import Reason, Unscored
@@ -128,7 +128,8 @@ def _encoded(content: bytes, size: tuple[int, int]) -> tuple[bytes, tuple[float,
     stamps: list[Fraction] = []
     with opened(content) as source, av.open(out, "w", format="mp4", options=_OPTIONS) as target:
         stream: Any = None
-        for frame in source.decode(video=0):
+        step = 1 / (source.streams.video[0].average_rate or Fraction(25)) if frames_are_counted(source) else None
+        for number, frame in enumerate(source.decode(video=0)):
             if stream is None:
                 stream = target.add_stream("libx264", rate=30, options=dict(_ENCODER))
                 turns = round(frame.rotation / 90) % 4
@@ -138,7 +139,7 @@ def _encoded(content: bytes, size: tuple[int, int]) -> tuple[bytes, tuple[float,
                 for name, value in _COLOURS.items():
                     setattr(stream.codec_context, name, value)
                 first = frame.pts or 0
-            stamp = Fraction((frame.pts or 0) - first) * (frame.time_base or _CLOCK)
+            stamp = Fraction((frame.pts or 0) - first) * (frame.time_base or _CLOCK) if step is None else number * step
             plain = _turned(frame.reformat(*size, "yuv420p", dst_colorspace=_BT_709, dst_color_range=_LIMITED), turns)
             plain.pts, plain.time_base = round(stamp / _CLOCK), _CLOCK
             plain.pict_type = PictureType.NONE  # else a key frame of the maker's becomes one again

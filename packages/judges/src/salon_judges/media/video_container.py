@@ -146,6 +146,14 @@ def opened(data: bytes, most_pixels: int = DEFAULT_VIDEO_LIMITS.most_pixels) -> 
         yield container
 
 
+def frames_are_counted(container: "InputContainer") -> bool:
+    """Return whether the times of pictures follow from their numbers alone.
+
+    AVI has time stamps in the order of decoding only, which with B-frames is not the one in which pictures are shown.
+    """
+    return container.format.name == "avi" and bool(container.streams.video[0].codec_context.has_b_frames)
+
+
 def outline(data: bytes, limits: VideoLimits) -> Outline | Unscored:
     """Read through all packets, decoding none; ``Unscored(BAD_MEDIA)`` for what is no video, cut off or too large.
 

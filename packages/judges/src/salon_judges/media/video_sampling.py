@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from salon_judges.media.preparing import PreparedPicture
-from salon_judges.media.video_container import Outline, failure_words, opened, outline, require_av, video_failures
+from salon_judges.media.video_container import (
+    Outline,
+    failure_words,
+    frames_are_counted,
+    opened,
+    outline,
+    require_av,
+    video_failures,
+)
 from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoLimits, VideoPolicy, thinned, times_at
 from salon_taxonomy.media_files import bad_media, read_inside
 from salon_taxonomy.protocols import Film, Frame, Media
@@ -198,6 +206,7 @@ def decoded(
     stream.codec_context.thread_count = _THREADS
     tracks = [each for each in container.streams.audio if each.codec_context is not None][:1] if hear else []
     start_s = float((plan.start or 0) * plan.time_base)
+    stamped = plan.start is not None and not frames_are_counted(container)
     number = -1
     frame: Any
     for frame in container.decode(stream, *tracks):
@@ -205,7 +214,7 @@ def decoded(
             hear(frame)
             continue
         number += 1
-        known = frame.pts is not None and plan.start is not None and frame.time_base is not None
+        known = stamped and frame.pts is not None and frame.time_base is not None
         yield frame, frame.time - start_s if known else number * plan.step_s
 
 
