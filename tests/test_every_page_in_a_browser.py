@@ -224,11 +224,11 @@ def training(folder: Path) -> str:
 def demonstration(folder: Path) -> str:
     from test_lab import study
 
+    from salon_train.demo.experiment import Ablation
     from salon_train.demo.page import study_page
     from salon_train.demo.recipe import Recipe
-    from salon_train.demo.summary import PAPER
 
-    return study_page(study(dict.fromkeys(PAPER, 0.5)), Recipe(), title=HOSTILE)
+    return study_page(study(dict.fromkeys(Ablation, 0.5)), Recipe(), title=HOSTILE)
 
 
 def image_policy(folder: Path) -> str:

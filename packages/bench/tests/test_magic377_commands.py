@@ -1,6 +1,5 @@
 """The commands of ``salon bench magic-bench-377``."""
 
-import json
 from pathlib import Path
 
 import polars as pl
@@ -37,15 +36,6 @@ def bench(*words: object) -> Result:
 SUBJECTS = ("--model", "x", "--generations", "x", "--model", "y", "--generations", "y")
 
 
-def test_coverage_prints_a_table_csv_and_json(folder: Path) -> None:
-    shown = bench("coverage", "prompts.csv").output
-    assert "Functional Design" in shown
-    assert "2 prompts (2 en)" in shown
-    assert pl.read_csv(bench("coverage", "prompts.csv", "--format", "csv").stdout.encode()).height == 40
-    found = json.loads(bench("coverage", "prompts.csv", "--format", "json").stdout)
-    assert (found["prompts"], found["languages"], len(found["labels"])) == (2, {"en": 2}, 40)
-
-
 def test_draft_writes_a_file_with_battles_and_may_look_at_those_that_were_had(folder: Path) -> None:
     first = bench("draft", "--prompts", "prompts.csv", *SUBJECTS, "--battles", 10, "--output", "drawn.jsonl")
     assert "battles over 2 prompts in drawn.jsonl" in first.output
@@ -61,8 +51,8 @@ def test_draft_writes_a_file_with_battles_and_may_look_at_those_that_were_had(fo
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["coverage", "none.csv"], "there is no such file"),
-        (["coverage", "x/pond.png"], "unknown kind of file"),
+        (["draft", "--prompts", "none.csv", *SUBJECTS, "--battles", "5", "--output", "a.jsonl"], "there is no such file"),
+        (["draft", "--prompts", "x/pond.png", *SUBJECTS, "--battles", "5", "--output", "a.jsonl"], "unknown kind of file"),
         (["draft", "--prompts", "prompts.csv", *SUBJECTS, "--battles", "5", "--output", "a.csv"], "JSON Lines"),
         (["draft", "--prompts", "prompts.csv", *SUBJECTS[:4], "--battles", "5", "--output", "a.jsonl"], "2 to"),
     ],

@@ -125,7 +125,7 @@ def image(
     try:
         configuration = configured(values)
     except InputError as error:
-        raise of_option(error, {name.replace("__", "."): name for name in options}) from error
+        raise of_option(error, image, {name.replace("__", "."): name for name in options}) from error
     with said(console, "loading PyTorch and diffusers"):
         from salon_train.image_policy.stage import train_image_policy
     with report_once(), ConsoleWatcher(console) as watcher:

@@ -1,4 +1,4 @@
-"""``salon bench magic-bench-377``: look at a prompt file's labels, draw battles."""
+"""``salon bench magic-bench-377``: draw battles."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,15 +7,11 @@ import rich_click as click
 
 from salon_bench.cli.options import GENERATIONS
 from salon_console.file_options import InputPath, OutputPath
-from salon_console.options import OUTPUT
-from salon_console.output import as_json, deliver
-from salon_console.table_files import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from salon_bench.suites.contract.suite import SuitePrompt
-    from salon_bench.suites.magic_bench_377.label_coverage import Coverage
     from salon_judges.formats.generations import Generations
     from salon_ranking.scheduling import Rule
 
@@ -33,47 +29,9 @@ def magic_bench_377() -> None:
 
     \b
     Example:
-      salon bench magic-bench-377 coverage prompts.csv
       salon bench magic-bench-377 draft --prompts prompts.csv --model a --generations a/ --model b --generations b/ \\
         --battles 500 --output battles.jsonl
     """
-
-
-@magic_bench_377.command()
-@click.argument("prompts", metavar="FILE", type=_file)
-@_language
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "csv", "json"]),
-    default="table",
-    show_default=True,
-    help="For people, or for programs.",
-)
-@OUTPUT
-def coverage(prompts: Path, language: str | None, form: str, output: Path | None) -> None:
-    """Set the labels of a FILE of prompts beside the shares of the benchmark (MEF, Table 2).
-
-    FILE is the released file, or has the columns prompt, labels and scenario, and if wanted test_points, prompt_id, language.
-    "change" is how many prompts to add or take away until the share rounds to the printed whole percent.
-
-    \b
-    Example:
-      salon bench magic-bench-377 coverage prompts.csv
-      salon bench magic-bench-377 coverage prompts.jsonl --language zh --format csv
-    """
-    from salon_bench.cli.reporting import announced
-    from salon_bench.suites.magic_bench_377.label_coverage import coverage as covered
-    from salon_judges.formats.magic_bench_377_prompts import read_prompts
-
-    covered_labels = covered(announced(read_prompts(prompts, language)))
-    fields = {
-        name: getattr(covered_labels, name) for name in ("prompts", "chi_square", "p_value", "labels_per_prompt", "languages")
-    }
-    document = {**fields, "labels": covered_labels.table.to_dicts()}
-    deliver(_cells(covered_labels), covered_labels.table, form=form, output=output, json=lambda: as_json(document))
-    for note in covered_labels.notes if form == "table" else ():
-        click.echo(note)
 
 
 @magic_bench_377.command()
@@ -140,11 +98,3 @@ def _loaded(
     return items, Generations(
         file for each in generations for model in each.models for id_ in ids for file in each.of(id_, model)
     )
-
-
-def _cells(coverage: "Coverage") -> Table:
-    lines = []
-    for kind, label, prompts, share, target, difference, change in coverage.table.iter_rows():
-        numbers = ("–", "–", "–") if target is None else (f"{target}%", f"{difference:+.1f}", f"{change:+d}" if change else "")
-        lines.append([kind, label, str(prompts), f"{share:.1f}%", *numbers])
-    return Table(tuple(coverage.table.columns), lines, frozenset(coverage.table.columns[2:]))

@@ -70,23 +70,6 @@ def scenario(text: str) -> Label | None:
     return _only(text, ("scenario",))
 
 
-def counted_as(label: Label) -> Label:
-    """Return the capability of Table 2 under which a label counts.
-
-    ``Text`` is a test point of ``Entity``, for which Table 2 has no share.
-
-    Example:
-        >>> counted_as(capability("Texture")).name, counted_as(capability("Negation")).name
-        ('Attribute', 'Negation')
-    """
-    while taxonomy().tier_of(label) == "point":
-        above = taxonomy().parent(label)
-        if above is None:
-            break
-        label = above
-    return label
-
-
 def _only(text: str, tiers: tuple[str, ...]) -> Label | None:
     labels = [label for tier in tiers for label in taxonomy().matches(text.strip(), tier=tier)]
     return labels[0] if len(labels) == 1 else None

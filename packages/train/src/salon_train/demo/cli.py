@@ -25,15 +25,12 @@ _FIELDS = ("arm", "seed", "stage", "step", "last", "cpu_s", "wall_s")
 @click.argument("folder", type=InputPath(file_okay=False, made=True), default=Path("salon-demo"))
 @click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="Experiments, each from end to end.")
 @click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, help="The others follow it.")
-@click.option("--ablations", is_flag=True, help="Run the paper's ablations as well; takes about twice as long.")
 @click.option("--again", is_flag=True, help="Remove what these seeds have done in FOLDER before, and begin again.")
 @click.option("--quick", is_flag=True, help="One seed, a few steps, about a minute: checks that every stage runs.")
 @OUTPUT
 @FORMAT
 @resumable
-def demo(
-    folder: Path, seeds: int, first_seed: int, ablations: bool, again: bool, quick: bool, output: Path | None, form: str
-) -> None:
+def demo(folder: Path, seeds: int, first_seed: int, again: bool, quick: bool, output: Path | None, form: str) -> None:
     """See a model learn: from random weights to an assessor of drawn pictures, on the processor, in minutes, offline.
 
     Each seed draws pictures, makes a tiny vision-language model, teaches it to answer by imitation and improves it by
@@ -43,28 +40,24 @@ def demo(
     \b
     salon train demo
     salon train demo experiments --seeds 1
-    salon train demo experiments --ablations
     """
     check_page_libraries()
     from rich.console import Console
 
-    from salon_train.demo.experiment import Ablation
     from salon_train.demo.page import study_page
     from salon_train.demo.recipe import QUICK, Recipe
-    from salon_train.demo.study import ABLATIONS, DEMO, finished_stages, run_study
+    from salon_train.demo.study import DEMO, finished_stages, run_study
     from salon_train.over_seeds import SeedBars
 
     recipe = QUICK if quick else Recipe()
-    wanted = {*DEMO, *(ABLATIONS if ablations else ())}
-    arms = tuple(arm for arm in Ablation if arm in wanted)
     numbers = range(first_seed, first_seed + (1 if quick else seeds))
     err = Console(stderr=True)
-    done, stages = (0, 0) if again else finished_stages(folder, seeds=numbers, arms=arms)
+    done, stages = (0, 0) if again else finished_stages(folder, seeds=numbers, arms=DEMO)
     if done:
         print_continues(done, stages, "stages", folder)
     try:
         with SeedBars(err) as bars:
-            measured = run_study(folder, recipe, seeds=numbers, arms=arms, processes=2, again=again, tell=bars)
+            measured = run_study(folder, recipe, seeds=numbers, arms=DEMO, processes=2, again=again, tell=bars)
         page = study_page(measured, recipe, title="A model learns to assess pictures")
         (folder / "report.html").write_text(page, encoding="utf-8")
     except InputError as error:
@@ -82,8 +75,8 @@ def demo(
 
 
 def _tables(measured: "Sequence[ArmNumbers]") -> tuple[Table, list[Table | str]]:
-    """Return the main table, and what is printed beneath it: the ablations."""
-    from salon_train.demo import page, summary
+    """Return the main table, and what is printed beneath it."""
+    from salon_train.demo import summary
     from salon_train.demo.experiment import Ablation
     from salon_train.over_seeds import SeedMean
 
@@ -98,15 +91,6 @@ def _tables(measured: "Sequence[ArmNumbers]") -> tuple[Table, list[Table | str]]
     longer = summary.end(measured, Ablation.SFT_MORE, "f1_macro")
     if longer.seeds:
         further.append(f"{Ablation.SFT_MORE}: macro F1 {longer}")
-    ablations = page.ablation_rows(measured)
-    if len(ablations) > 4:
-        columns = page.SHORT_ABLATION_COLUMNS
-        moved = page.direction_rows(summary.directions(measured))
-        further += [
-            page.ABLATIONS_SAY,
-            Table(columns, [row[: len(columns)] for row in ablations], frozenset(columns[2:])),
-            Table(page.DIRECTION_COLUMNS, moved, frozenset({"Paper", "Here"})),
-        ]
     return table, further
 
 

@@ -1,4 +1,4 @@
-"""Write a study as one HTML page without network: what rose, curves, the paper's ablations."""
+"""Write a study as one HTML page without network: what rose, and curves."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from salon_train.demo.experiment import Ablation, ArmNumbers
 from salon_train.demo.recipe import Recipe
-from salon_train.demo.summary import LABELS, PAPER, AblationEffect, directions, end, rise
+from salon_train.demo.summary import end, rise
 from salon_train.over_seeds import SeedMean, curve_over_seeds
 
 if TYPE_CHECKING:
@@ -20,9 +20,6 @@ CURVES: Final[Mapping[str, str]] = {
     "rewards/magicmirror/mean": "Mean reward for the labels while learning",
 }
 """What is drawn against steps."""
-
-_SHORT: Final[Mapping[str, str]] = dict(zip(LABELS, ("Interaction", "Human", "Animal", "Object"), strict=True))
-"""The labels in a word each."""
 
 
 def study_page(measured: Sequence[ArmNumbers], recipe: Recipe, *, title: str) -> str:
@@ -51,8 +48,6 @@ def study_page(measured: Sequence[ArmNumbers], recipe: Recipe, *, title: str) ->
             "Curves", tuple(_curve(measured, name, words) for name, words in CURVES.items() if _points(measured, name))
         ),
     ]
-    if sum(arm in PAPER for arm in arms) > 1:
-        sections.append(PageSection("Ablations", tuple(_ablations(measured, arms))))
     sections.append(PageSection("Recipe", (_recipe(recipe),)))
     lead = (
         "A vision-language model with random weights learns to assess drawn pictures: first by imitation, then from "
@@ -60,41 +55,6 @@ def study_page(measured: Sequence[ArmNumbers], recipe: Recipe, *, title: str) ->
         "Each seed draws its own pictures, weights and answers; intervals are 95% over seeds (Student's t)."
     )
     return render_page(title, lead=lead, facts=facts, sections=sections)
-
-
-def ablation_rows(measured: Sequence[ArmNumbers]) -> list[list[str]]:
-    """Return the table of ablations: macro F1, binary F1 and the labels' recalls, ours and then the paper's."""
-    rows = []
-    for arm in (Ablation.FULL, Ablation.NO_BUCKETS, Ablation.NO_RESAMPLING, Ablation.NO_CONSISTENCY, Ablation.SFT):
-        if not end(measured, arm, "f1/macro").seeds:
-            continue
-        metrics = ("f1/macro", "f1/artifact", *(f"recall/{label}" for label in LABELS))
-        ours = [_short(end(measured, arm, metric)) for metric in metrics]
-        rows.append([arm, "here", *ours, _short(end(measured, arm, "consistent"))])
-        rows.append(["", "paper", *(f"{PAPER[arm][metric]:.3f}" for metric in metrics), "–"])
-    return rows
-
-
-ABLATION_COLUMNS = ("GRPO", "", "Macro F1", "Binary F1", *_SHORT.values(), "Consistent")
-"""Headings of :func:`ablation_rows`; the four in the middle are recalls."""
-SHORT_ABLATION_COLUMNS = ("GRPO", "", "Macro", "Binary", "Inter.", "Human", "Animal", "Object")
-"""The same for a terminal of 80 columns; the last one finds no room."""
-ABLATIONS_SAY = "Ablations: macro and binary F1, and the recalls of the four labels"
-"""Text of those columns."""
-
-
-def direction_rows(effects: Sequence[AblationEffect]) -> list[list[str]]:
-    """Return what leaving something out did, here and in the paper."""
-    rows = []
-    for number, effect in enumerate(effects):
-        again = number and effects[number - 1].arm is effect.arm
-        numbers = (f"{effect.paper:+.3f}", _signed(effect.ours), effect.verdict)
-        rows.append(["" if again else str(effect.arm), _words(effect.metric), *numbers])
-    return rows
-
-
-DIRECTION_COLUMNS = ("Left out", "Number", "Paper", "Here", "Effect")
-"""Headings of :func:`direction_rows`."""
 
 
 def _kinds(measured: Sequence[ArmNumbers], arms: Sequence[Ablation]) -> "list[PageSection]":
@@ -158,21 +118,6 @@ def _curve(measured: Sequence[ArmNumbers], name: str, words: str) -> "Figure":
     return curve_over_seeds(_points(measured, name), words, learning="GRPO", share=share, caption=caption)
 
 
-def _ablations(measured: Sequence[ArmNumbers], arms: Sequence[Ablation]) -> "list[str | Table]":
-    from salon_console.page import Table
-
-    blocks: list[str | Table] = [
-        "Each row leaves one thing out of GRPO after the biased cold start. The paper's model has seven billion weights and "
-        "photographs; only directions can be compared. Columns of labels are recalls.",
-        Table(ABLATION_COLUMNS, ablation_rows(measured), frozenset(ABLATION_COLUMNS[2:]), "Paper: Tables 4 and 6."),
-    ]
-    effects = directions(measured)
-    if effects:
-        caption = "Differences to the full recipe; unclear: our interval holds 0."
-        blocks.append(Table(DIRECTION_COLUMNS, direction_rows(effects), frozenset({"Paper", "Here"}), caption))
-    return blocks
-
-
 def _recipe(recipe: Recipe) -> "Table":
     from salon_console.page import Table
 
@@ -184,18 +129,6 @@ def _recipe(recipe: Recipe) -> "Table":
 def _minutes(measured: Sequence[ArmNumbers]) -> str:
     spent = [each.cpu_s for each in measured if each.cpu_s is not None]
     return f"{sum(spent) / 60:.1f} minutes of training" if spent else "not measured"
-
-
-def _words(metric: str) -> str:
-    """Return a number's name as one says it: ``recall/L2: Abnormal Human Anatomy`` is the recall of Human."""
-    kind, _, of = metric.partition("/")
-    if of in LABELS:
-        return f"{kind.capitalize()}, {_SHORT[of]}"
-    return {"f1/macro": "Macro F1", "f1/artifact": "Binary F1"}.get(metric, f"{kind.capitalize()}, {of} or not")
-
-
-def _short(estimate: SeedMean) -> str:
-    return f"{estimate.mean:.3f}" if estimate.seeds else "–"
 
 
 def _signed(estimate: SeedMean) -> str:

@@ -22,14 +22,6 @@ if TYPE_CHECKING:
 
 DEMO: tuple[Ablation, ...] = (Ablation.SFT, Ablation.FULL, Ablation.IMPROVE, Ablation.SFT_MORE)
 """What `salon train demo` shows: GRPO undoing a biased cold start; GRPO after the best cold start, and its control."""
-ABLATIONS: tuple[Ablation, ...] = (
-    Ablation.SFT,
-    Ablation.FULL,
-    Ablation.NO_BUCKETS,
-    Ablation.NO_RESAMPLING,
-    Ablation.NO_CONSISTENCY,
-)
-"""The rows of the paper's Table 4."""
 
 
 def run_study(

@@ -75,7 +75,8 @@ def reward_model(
     try:
         configuration = configured(values)
     except InputError as error:
-        raise of_option(error, {f"{section}.{name}": name for section, names in sections.items() for name in names}) from error
+        settings = {f"{section}.{name}": name for section, names in sections.items() for name in names}
+        raise of_option(error, reward_model, settings) from error
     console = Console(stderr=True)
     with said(console, "loading PyTorch and transformers"):
         from salon_train.reward_model.stage import train_reward_model

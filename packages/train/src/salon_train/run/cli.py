@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
-from click import get_current_context
 
 from salon_console.file_options import InputPath
 from salon_console.options import FORMAT, Decorator, resumable, several
@@ -171,14 +170,15 @@ def changes_of(given: tuple[str, ...]) -> Mapping[str, Any]:
     return changes
 
 
-def of_option(error: InputError, names: Mapping[str, str]) -> InputError:
+def of_option(error: InputError, command: click.Command, names: Mapping[str, str]) -> InputError:
     """Return the error of a setting with the option that set it; without an option of its own with ``--set`` and its key.
 
     Args:
         error: its ``key`` is ``section.name``.
+        command: which has the options.
         names: the name of the command's parameter by key.
     """
-    options = {each.name: each.opts[0] for each in get_current_context().command.params}
+    options = {each.name: each.opts[0] for each in command.params}
     option = options.get(names.get(str(error.key), ""))
     key = None if option else error.key
     return InputError(error.problem, source=option or "--set", key=key, value=error.value, allowed=error.allowed)

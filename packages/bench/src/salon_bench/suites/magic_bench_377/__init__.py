@@ -3,14 +3,13 @@
 * :data:`suite` (``magic-bench-377``) checks the prompt's test points and marks every picture in three dimensions;
 * :data:`battles` (``magic-bench-377-battles``) compares two models' pictures, each pair in both orders; :data:`battles_strict`
   and :data:`battles_each` treat contradicting orders differently (:class:`OrderRule`);
-* :func:`read_prompts` reads your copy of the prompts, :func:`coverage` sets its labels beside the shares of MEF, Table 2;
+* :func:`read_prompts` reads your copy of the prompts;
 * :func:`draft` draws battles instead of taking all.
 
 Source, licence, known flaws and deviations: the README beside this file.
 """
 
 from salon_bench.suites.magic_bench_377.battles_suite import MagicBench377Battles, combined
-from salon_bench.suites.magic_bench_377.label_coverage import Coverage, coverage
 from salon_bench.suites.magic_bench_377.pairing import DrawnBattles, Pair, draft, save_draft
 from salon_bench.suites.magic_bench_377.questions import MarkDimension, OrderRule
 from salon_bench.suites.magic_bench_377.suite import MagicBench377
@@ -34,7 +33,6 @@ battles_each_chinese = MagicBench377Battles(OrderRule.EACH, "zh")
 """The entry point ``magic-bench-377-battles-each-zh``."""
 
 __all__ = [
-    "Coverage",
     "DrawnBattles",
     "MagicBench377",
     "MagicBench377Battles",
@@ -49,7 +47,6 @@ __all__ = [
     "battles_strict_chinese",
     "chinese",
     "combined",
-    "coverage",
     "draft",
     "read_prompts",
     "save_draft",
