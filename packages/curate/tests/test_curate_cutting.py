@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from salon_curate.cli import curate
 from salon_curate.clips import watch
-from salon_curate.cutting import clips_of, cut, cut_at
+from salon_curate.cutting import cut, cut_at
 from salon_curate.dataset import DataSet, Picture, read_rows
+from salon_curate.importing import clips_of
 from salon_curate.pipeline import PIPELINE
 from salon_curate.running import run, verify
 from salon_synthetic.videos import Shot, write_shots

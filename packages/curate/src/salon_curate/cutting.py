@@ -1,21 +1,17 @@
-"""The stage ``cut``: the shots of a video as clips of their own, and their import as rows of another data set."""
+"""The stage ``cut``: the shots of a video as clips of their own, which ``importing.py`` makes rows of another data set."""
 
 import io
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from salon_curate.dataset import DataSet, Picture, checked_key, read_rows
-from salon_curate.pipeline import PIPELINE, read_pipeline
-from salon_curate.stages import Stage, expected_parts, stage
+from salon_curate.stages import stage
 from salon_judges.media.video_container import Outline, failure_words, opened, outline_of, require_av, video_failures
 from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS
 from salon_judges.media.video_sampling import decoded, rewound
-from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.verdict import Unscored
 
 if TYPE_CHECKING:
@@ -218,41 +214,3 @@ class _Clip:
             self._container.mux(self._sound.encode())
         self._container.close()
         return self._file.getvalue()
-
-
-def clips_of(films: Path, left_out: list[str]) -> Iterator[Picture]:
-    """Yield the clips that the stage ``cut`` made of the videos of a data set, with where each comes from in ``meta``.
-
-    Args:
-        films: the data set's folder.
-        left_out: gets the keys of videos without clips.
-
-    Raises:
-        InputError: it is no data set, or its pipeline has no stage ``cut``.
-        IncompleteError: the stage has not finished.
-    """
-    dataset, stages = DataSet.open(films), read_pipeline(films / PIPELINE, environment={}).stages
-    cutting = next((each for each in stages if each.where == cut.where), None)
-    if cutting is None:
-        hint = f'Add [[stage]] use = "cut" behind "watch", and run: salon curate run {films}'
-        raise InputError("no stage of the pipeline cuts videos", source=films / PIPELINE, hint=hint)
-    parts = expected_parts(dataset, stages)[cutting.name]
-    if not all((films / part.path).exists() for part in parts):
-        raise IncompleteError(f"{films}: the stage {cutting.name!r} has not finished: salon curate run {films}")
-    return _clips(dataset, cutting, [films / part.path for part in parts], left_out)
-
-
-def _clips(dataset: DataSet, cutting: Stage, parts: Sequence[Path], left_out: list[str]) -> Iterator[Picture]:
-    row = 0
-    for shard, part in zip(dataset.shards, parts, strict=True):
-        for number in range(shard.rows):
-            [(key, clips, ends)] = read_rows(part, ["key", "clips", "clip_ends"], number, 1).iter_rows()
-            [(sha256, prompt)] = read_rows(dataset.shard_path(shard.name), ["sha256", "prompt"], number, 1).iter_rows()
-            if clips is None:
-                left_out.append(key)
-                continue
-            for place, clip in enumerate(clips):
-                row += 1
-                name = checked_key(f"{key}#{place + 1}", source=dataset.name, row=row)
-                about = {"film": key, "film_sha256": sha256, "from_s": ends[place], "to_s": ends[place + 1]}
-                yield Picture(name, clip, prompt, None, about, row)

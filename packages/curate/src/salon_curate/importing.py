@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from salon_console.table_rows import TABLE_ENDINGS, table_rows
-from salon_curate.dataset import SHARD_ROWS, DataSet, Picture, RowSource, checked_key
+from salon_curate.dataset import SHARD_ROWS, DataSet, Picture, RowSource, checked_key, read_rows
 from salon_judges.media.video_container import VIDEO_ENDINGS
 from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS
-from salon_taxonomy.errors import InputError, missing_path
+from salon_taxonomy.errors import IncompleteError, InputError, missing_path
 from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.verdict import Unscored
 from salon_taxonomy.visible_text import visible
@@ -94,8 +94,6 @@ def import_pictures(
     named = pictures is not None
     left_out: list[str] = []
     if kind == "cuts":
-        from salon_curate.cutting import clips_of
-
         picture_rows = clips_of(source, left_out)
     elif kind == "artifact-bench":
         picture_rows = _questioned_videos(source, root)
@@ -169,6 +167,48 @@ def _questioned_videos(source: Path, root: Path) -> Iterator[Picture]:
                 facts["artifacts"] = [leaf for letter, leaf in zip(LETTERS, row.leaves, strict=False) if letter in row.answer]
     for number, (video, facts) in enumerate(known.items(), 1):
         yield _picture_of_file(root / video, root, checked_key(video, source=str(source), row=number), None, facts, number)
+
+
+def clips_of(films: Path, left_out: list[str]) -> Iterator[Picture]:
+    """Yield the clips that the stage ``cut`` made of the videos of a data set, with where each comes from in ``meta``.
+
+    Args:
+        films: the data set's folder.
+        left_out: gets the keys of videos without clips.
+
+    Raises:
+        InputError: it is no data set, or its pipeline has no stage ``cut``.
+        IncompleteError: the stage has not finished.
+    """
+    from salon_curate.cutting import cut
+    from salon_curate.pipeline import PIPELINE, read_pipeline
+    from salon_curate.stages import expected_parts
+
+    dataset, stages = DataSet.open(films), read_pipeline(films / PIPELINE, environment={}).stages
+    cutting = next((each for each in stages if each.where == cut.where), None)
+    if cutting is None:
+        hint = f'Add [[stage]] use = "cut" behind "watch", and run: salon curate run {films}'
+        raise InputError("no stage of the pipeline cuts videos", source=films / PIPELINE, hint=hint)
+    parts = expected_parts(dataset, stages)[cutting.name]
+    if not all((films / part.path).exists() for part in parts):
+        raise IncompleteError(f"{films}: the stage {cutting.name!r} has not finished: salon curate run {films}")
+    return _clips(dataset, [films / part.path for part in parts], left_out)
+
+
+def _clips(dataset: DataSet, parts: Sequence[Path], left_out: list[str]) -> Iterator[Picture]:
+    row = 0
+    for shard, part in zip(dataset.shards, parts, strict=True):
+        for number in range(shard.rows):
+            [(key, clips, ends)] = read_rows(part, ["key", "clips", "clip_ends"], number, 1).iter_rows()
+            [(sha256, prompt)] = read_rows(dataset.shard_path(shard.name), ["sha256", "prompt"], number, 1).iter_rows()
+            if clips is None:
+                left_out.append(key)
+                continue
+            for place, clip in enumerate(clips):
+                row += 1
+                name = checked_key(f"{key}#{place + 1}", source=dataset.name, row=row)
+                about = {"film": key, "film_sha256": sha256, "from_s": ends[place], "to_s": ends[place + 1]}
+                yield Picture(name, clip, prompt, None, about, row)
 
 
 def _picture_of_file(path: Path, root: Path, key: str, prompt: str | None, meta: dict[str, Any], row: int) -> Picture:
