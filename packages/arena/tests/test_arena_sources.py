@@ -1,5 +1,6 @@
 """Edits are compared beside their source: it is shown with every pair, never compared, and kept with the votes."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -156,6 +157,20 @@ def test_the_source_is_laid_over_both_by_a_slider_and_while_a_key_is_held(
             assert heard == []
     finally:
         served.close()
+
+
+def test_of_an_editing_conversation_the_last_turn_is_compared(folder: Path) -> None:
+    for model in MODELS:
+        lines = []
+        for number, prompt in enumerate(PROMPTS):
+            for turn, colour in enumerate(("red", "blue"), 1):
+                name = f"{number}.turn{turn}.png"
+                Image.new("RGB", (8, 8), colour).save(folder / "pictures" / model / name)
+                lines.append(json.dumps({"prompt_id": prompt, "path": name, "sample": 0, "turn": turn}))
+        (folder / "pictures" / model / "generations.jsonl").write_text("\n".join(lines))
+    material = shown_beside(read_material(folder / "pictures", folder / "prompts.jsonl"), "source")
+    assert len(material.files) == len(MODELS) * len(PROMPTS)
+    assert {file.turn for file in material.files} == {2}
 
 
 @pytest.mark.browser
