@@ -192,6 +192,20 @@ def test_the_source_is_laid_over_both_by_a_slider_and_while_a_key_is_held(
         served.close()
 
 
+def test_of_an_editing_conversation_the_last_turn_is_compared(folder: Path) -> None:
+    for model in MODELS:
+        lines = []
+        for number, prompt in enumerate(PROMPTS):
+            for turn, colour in enumerate(("red", "blue"), 1):
+                name = f"{number}.turn{turn}.png"
+                Image.new("RGB", (8, 8), colour).save(folder / "pictures" / model / name)
+                lines.append(json.dumps({"prompt_id": prompt, "path": name, "sample": 0, "turn": turn}))
+        (folder / "pictures" / model / "generations.jsonl").write_text("\n".join(lines))
+    material = shown_beside(read_material(folder / "pictures", folder / "prompts.jsonl"), "source")
+    assert len(material.files) == len(MODELS) * len(PROMPTS)
+    assert {file.turn for file in material.files} == {2}
+
+
 @pytest.mark.browser
 def test_every_answer_is_on_the_screen_of_a_phone_beside_the_source(browser: Browser, edits: Material, tmp_path: Path) -> None:
     served = Served(tmp_path, edits)

@@ -117,7 +117,7 @@ def read_material(folder: Path, prompts: Path, *, compared: bool = True) -> Mate
         one = read_generations(model, model.name, known, suffixes=PICTURE_SUFFIXES + VIDEO_SUFFIXES)
         left_out += len(one.left_out)
         for prompt_id in known:
-            files += one.of(prompt_id, model.name)
+            files += {file.sample: file for file in one.of(prompt_id, model.name)}.values()  # the last turn of a conversation
     per_prompt: dict[str, set[str]] = {}
     for file in files:
         per_prompt.setdefault(file.prompt_id, set()).add(file.model)

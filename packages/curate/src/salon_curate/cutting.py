@@ -1,4 +1,4 @@
-"""The stage ``cut``: the shots of a video as clips of their own."""
+"""The stage ``cut``: the shots of a video as clips of their own, which ``importing.py`` makes rows of another data set."""
 
 import io
 from bisect import bisect_right

@@ -169,6 +169,48 @@ def _questioned_videos(source: Path, root: Path) -> Iterator[Picture]:
         yield _picture_of_file(root / video, root, checked_key(video, source=str(source), row=number), None, facts, number)
 
 
+def clips_of(films: Path, left_out: list[str]) -> Iterator[Picture]:
+    """Yield the clips that the stage ``cut`` made of the videos of a data set, with where each comes from in ``meta``.
+
+    Args:
+        films: the data set's folder.
+        left_out: gets the keys of videos without clips.
+
+    Raises:
+        InputError: it is no data set, or its pipeline has no stage ``cut``.
+        IncompleteError: the stage has not finished.
+    """
+    from salon_curate.cutting import cut
+    from salon_curate.pipeline import PIPELINE, read_pipeline
+    from salon_curate.stages import expected_parts
+
+    dataset, stages = DataSet.open(films), read_pipeline(films / PIPELINE, environment={}).stages
+    cutting = next((each for each in stages if each.where == cut.where), None)
+    if cutting is None:
+        hint = f'Add [[stage]] use = "cut" behind "watch", and run: salon curate run {films}'
+        raise InputError("no stage of the pipeline cuts videos", source=films / PIPELINE, hint=hint)
+    parts = expected_parts(dataset, stages)[cutting.name]
+    if not all((films / part.path).exists() for part in parts):
+        raise IncompleteError(f"{films}: the stage {cutting.name!r} has not finished: salon curate run {films}")
+    return _clips(dataset, [films / part.path for part in parts], left_out)
+
+
+def _clips(dataset: DataSet, parts: Sequence[Path], left_out: list[str]) -> Iterator[Picture]:
+    row = 0
+    for shard, part in zip(dataset.shards, parts, strict=True):
+        for number in range(shard.rows):
+            [(key, clips, ends)] = read_rows(part, ["key", "clips", "clip_ends"], number, 1).iter_rows()
+            [(sha256, prompt)] = read_rows(dataset.shard_path(shard.name), ["sha256", "prompt"], number, 1).iter_rows()
+            if clips is None:
+                left_out.append(key)
+                continue
+            for place, clip in enumerate(clips):
+                row += 1
+                name = checked_key(f"{key}#{place + 1}", source=dataset.name, row=row)
+                about = {"film": key, "film_sha256": sha256, "from_s": ends[place], "to_s": ends[place + 1]}
+                yield Picture(name, clip, prompt, None, about, row)
+
+
 def _picture_of_file(path: Path, root: Path, key: str, prompt: str | None, meta: dict[str, Any], row: int) -> Picture:
     is_named_video = path.suffix.lower() in VIDEO_ENDINGS.values()
     content = read_inside(path, root, DEFAULT_VIDEO_LIMITS.most_bytes if is_named_video else _MOST_BYTES)
@@ -371,45 +413,3 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 def _chosen(wanted: str | None, usual: tuple[str, ...], names: Collection[str]) -> str | None:
     """Return the column that was named, or the first usual one; None where the table has none so far."""
     return next((name for name in ((wanted,) if wanted else usual) if name in names), None)
-
-
-def clips_of(films: Path, left_out: list[str]) -> Iterator[Picture]:
-    """Yield the clips that the stage ``cut`` made of the videos of a data set, with where each comes from in ``meta``.
-
-    Args:
-        films: the data set's folder.
-        left_out: gets the keys of videos without clips.
-
-    Raises:
-        InputError: it is no data set, or its pipeline has no stage ``cut``.
-        IncompleteError: the stage has not finished.
-    """
-    from salon_curate.cutting import cut
-    from salon_curate.pipeline import PIPELINE, read_pipeline
-    from salon_curate.stages import expected_parts
-
-    dataset, stages = DataSet.open(films), read_pipeline(films / PIPELINE, environment={}).stages
-    cutting = next((each for each in stages if each.where == cut.where), None)
-    if cutting is None:
-        hint = f'Add [[stage]] use = "cut" behind "watch", and run: salon curate run {films}'
-        raise InputError("no stage of the pipeline cuts videos", source=films / PIPELINE, hint=hint)
-    parts = expected_parts(dataset, stages)[cutting.name]
-    if not all((films / part.path).exists() for part in parts):
-        raise IncompleteError(f"{films}: the stage {cutting.name!r} has not finished: salon curate run {films}")
-    return _clips(dataset, [films / part.path for part in parts], left_out)
-
-
-def _clips(dataset: DataSet, parts: Sequence[Path], left_out: list[str]) -> Iterator[Picture]:
-    row = 0
-    for shard, part in zip(dataset.shards, parts, strict=True):
-        for number in range(shard.rows):
-            [(key, clips, ends)] = read_rows(part, ["key", "clips", "clip_ends"], number, 1).iter_rows()
-            [(sha256, prompt)] = read_rows(dataset.shard_path(shard.name), ["sha256", "prompt"], number, 1).iter_rows()
-            if clips is None:
-                left_out.append(key)
-                continue
-            for place, clip in enumerate(clips):
-                row += 1
-                name = checked_key(f"{key}#{place + 1}", source=dataset.name, row=row)
-                about = {"film": key, "film_sha256": sha256, "from_s": ends[place], "to_s": ends[place + 1]}
-                yield Picture(name, clip, prompt, None, about, row)

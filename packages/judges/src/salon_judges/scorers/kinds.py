@@ -8,6 +8,7 @@
     image-reward    the package ``ImageReward``  Xu et al. 2023, ImageReward
     video-reward    heads on Qwen2-VL            Liu et al. 2025, VideoReward (``qwen_rewards.py``)
     edit-reward     heads on Qwen2.5-VL          Wu et al. 2025, EditReward (``qwen_rewards.py``)
+    video-score2    marks of a Qwen2.5-VL        He et al. 2025, VideoScore2 (``video_score2.py``)
     reward-model    your own, of votes           ``salon train reward-model`` (``reward_network.py``)
     vqa-score       P("yes") of a judge          Lin et al. 2024, VQAScore (``vqa_score.py``)
 
@@ -226,6 +227,15 @@ PUBLISHED: Final[Mapping[str, Published]] = {
             takes=(IMAGES, "sources"),
         ),
         Published(
+            "video-score2",
+            "prompts",
+            "salon_judges.scorers.video_score2:video_score2",
+            {"prompts": "", "model": "TIGER-Lab/VideoScore2", "dimension": "mean", "seed": "0", "revision": None},
+            _TRANSFORMERS,
+            (0.0, 5.0),
+            takes=(FRAMES,),
+        ),
+        Published(
             "reward-model",
             "model",
             "salon_judges.scorers.reward_network:reward_model",
@@ -244,4 +254,5 @@ hpsv3: Final = _kind("hpsv3")
 image_reward: Final = _kind("image-reward")
 video_reward: Final = _kind("video-reward")
 edit_reward: Final = _kind("edit-reward")
+video_score2: Final = _kind("video-score2")
 reward_model: Final = _kind("reward-model")

@@ -230,16 +230,17 @@ def _about(path: Path) -> dict[str, Any]:
     return about
 
 
-def _constant(path: Path, name: str) -> str:
-    """Return a text that a file of Python assigns to a name, without running it."""
+def _constant(path: Path, name: str, place: str = "{text_prompt}") -> str:
+    """Return a text with the place of a prompt that a file of Python assigns to a name, without running it."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, SyntaxError) as error:
         raise InputError(f"is no file of Python ({type(error).__name__})", source=path) from error
-    for node in tree.body:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and any(isinstance(each, ast.Name) and each.id == name for each in node.targets):
-            value = node.value.value if isinstance(node.value, ast.Constant) else None
-            if isinstance(value, str) and "{text_prompt}" in value:
+            text = node.value.args[0] if isinstance(node.value, ast.Call) and node.value.args else node.value
+            value = text.value if isinstance(text, ast.Constant) else None
+            if isinstance(value, str) and place in value:
                 return value
     raise InputError("does not hold the authors' prompt", source=path, key=name)
 

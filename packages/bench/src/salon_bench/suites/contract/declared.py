@@ -464,7 +464,7 @@ class DeclaredSuite(SuiteBase):
             notes.append(f"Soft answers, by the judge's log-probabilities: {', '.join(self.soft_steps)}; {words}.")
         return summary_of(lines, notes)
 
-    def _with_means(self, lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    def _with_means(self, lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the lines with the numbers that formulas make of the means, of all prompts and of each group."""
         whole = [*lines]
         for number in self.numbers if any(each.over for each in self.numbers) else ():
