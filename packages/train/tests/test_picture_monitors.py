@@ -163,7 +163,7 @@ def test_the_held_out_number_that_falls_while_the_reward_rises_and_drift_are_rea
     assert last.facts["unreadable"] == 1 and last.facts["completions"] == 16
     watch = watching("reference_drift", "stop")
     watch.measured(1.7)
-    with pytest.raises(DegeneratedError, match=r"reference_drift says stop: 1\.7.*\n.*leave out --stop-on-alarm"):
+    with pytest.raises(DegeneratedError, match=r"reference_drift says stop: 1\.7.*\n.*leave out --set monitors.on_stop=stop"):
         watch.drawn(blobs(9), PROMPTS, [0.9] * 16, 9)
 
 

@@ -334,7 +334,7 @@ class PictureWatch(RunWatch):
     """Shows a board what a run draws; arguments as for :class:`~salon_train.run.monitor_hook.RunWatch`."""
 
     look_at = "what it draws (the folder pictures)"
-    go_on = "leave out --stop-on-alarm"
+    go_on = "leave out --set monitors.on_stop=stop"
 
     def drawn(self, pictures: Pictures, prompts: Sequence[str], rewards: Sequence[float], step: int) -> None:
         """Look at a step's pictures and rewards, NaN where missing.

@@ -53,7 +53,7 @@ _SHEET_PROMPTS: Final = 6
 _HINTS: Final = Hints(
     invalid_answers="",
     unscored="Look at the reward: it gives no picture a score.",
-    equal_rewards="Raise --level or --group, or choose a reward that tells the pictures of a prompt apart.",
+    equal_rewards="Raise image.level or image.group (--set), or choose a reward that tells the pictures of a prompt apart.",
     made="picture",
 )
 
@@ -164,7 +164,7 @@ class _ImageRun:
         with logged_end(
             self._watchers,
             lambda: (self._step, steps),
-            memory="Lower --at-once, --height and --width, or add --activation-checkpointing; then give the command again.",
+            memory="Lower --height, --width or image.at_once (--set), or add --set policy.activation_checkpointing=true.",
             unreadable="What was whole before stays; the same command continues.",
         ):
             if checkpoint is None:

@@ -118,7 +118,7 @@ class _RewardModelRun:
         with logged_end(
             self._watchers,
             lambda: (self._step, steps),
-            memory="Lower --batch, or learn with adapters (--rank 16); then give the command again.",
+            memory="Lower learning.batch (--set), or learn with adapters (--rank 16); then give the command again.",
             unreadable="What was whole before stays; the same command continues.",
         ):
             if checkpoint is None:
