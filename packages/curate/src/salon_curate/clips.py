@@ -42,7 +42,7 @@ _PULL_EVERY: Final = 64
 
 
 @stage(
-    version="1",
+    version="2",
     reads=["image", "problem"],
     writes={
         "duration_s": pl.Float64,
