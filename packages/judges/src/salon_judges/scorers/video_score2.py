@@ -39,7 +39,7 @@ def video_score2(settings: Mapping[str, str]) -> Callable[[Sequence[Sequence[Any
     """Return the scoring function of VideoScore2: its soft marks, as the released script computes them.
 
     A soft mark is the likeliest mark from 1 to 5 where the reply has it, times its share of the probability of the five.
-    ``model`` is a folder or name of the weights, ``prompts`` the authors' ``vs2_inference.py``, ``dimension`` one of
+    ``model`` is a folder or name of the weights, ``prompts`` the authors' module ``vs2_inference``, ``dimension`` one of
     :data:`DIMENSIONS` or ``mean`` of the three, ``seed`` that of the reply, which is drawn at temperature 0.7 as theirs is. A
     reply without all three marks, or with one that is not from 1 to 5, leaves the video unscored.
     """
