@@ -31,6 +31,7 @@ LOCAL_MODELS = (
     "salon_judges/scorers/lpips.py:",
     "salon_judges/scorers/qwen_rewards.py:",
     "salon_judges/scorers/reward_network.py:",
+    "salon_judges/scorers/video_score2.py:",
 )
 """Run models on this machine; torch comes with the extra `transformers`, and is imported within functions."""
 ONLY_STORE = {"duckdb"}

@@ -66,7 +66,7 @@ def test_neither_unbuffered_nor_plain_ascii_output_escapes(how: list[str]) -> No
 
 def test_what_is_written_is_whole_and_follows_what_was_written_before() -> None:
     code = "import sys; sys.stdout.write('before é\\n'); from salon_console import main\n"
-    code += "try: main(['taxonomy', 'schema', 'r3'])\nfinally: sys.stdout.write('after\\n')"
+    code += "try: main(['taxonomy', 'show', 'r3', '--format', 'json-schema'])\nfinally: sys.stdout.write('after\\n')"
     done = subprocess.run([sys.executable, "-X", "utf8", "-c", code], capture_output=True, check=False)
     lines = done.stdout.decode().splitlines()
     assert (lines[0], lines[1], lines[-2], lines[-1]) == ("before é", "{", "}", "after")
