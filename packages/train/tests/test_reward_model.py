@@ -182,7 +182,9 @@ def test_a_vision_language_model_learns_what_people_chose(tmp_path: Path, pairs:
     table.write_parquet(tmp_path / "some.parquet")
     backbone = {"name": str(save_tiny_llava(tmp_path / "llava"))}
     trained = train_reward_model(asked(tmp_path, tmp_path / "run", "some.parquet", backbone, epochs=epochs, learning_rate=3e-3))
-    assert trained.evaluation["accuracy"] >= (table.filter(split="test")["gap"] > 0).mean() - 0.05
+    rows = [json.loads(line) for line in (tmp_path / "run" / "reward-model" / "held_out.jsonl").read_text().splitlines()]
+    assert trained.evaluation["pairs"] == len(rows)
+    assert np.corrcoef([row["gap"] for row in rows], table.filter(split="test")["gap"])[0, 1] > 0.6  # measured: .79 to .85
 
 
 def test_bradley_terry_and_davidson_are_their_formulas():

@@ -355,10 +355,12 @@ def _plain_columns(path: Path) -> dict[str, type]:
     """Return the columns of a released file whose values are texts, numbers, truths or pictures."""
     import polars as pl
 
+    with path.open("rb") as file:  # of a path with brackets polars would make a pattern
+        schema = pl.read_parquet_schema(file)
     plain = {
         name: bytes if name in BYTES_COLUMNS else str if dtype == pl.String else bool if dtype == pl.Boolean
         else float if dtype.is_float() else int if dtype.is_integer() else None
-        for name, dtype in pl.read_parquet_schema(path).items()
+        for name, dtype in schema.items()
     }  # fmt: skip
     return {name: kind for name, kind in plain.items() if kind is not None}
 
