@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,16 +53,22 @@ def write(folder: Path) -> None:
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
-def numbers(folder: Path, unscored: str = "") -> dict[tuple[str, str | None], float]:
-    """Return the suite's table for pictures that :func:`read` reads."""
-    suite: Any = suite_named(str(FILE))
-    rows: list[Any] = []
+def cases(suite: Any, folder: Path) -> Iterator[Case]:
+    """Yield a case of each prompt, named after it."""
     for item in suite.prompts(folder):
         name = item.prompt.prompt_id
         case = Case(name, suite.name, "m", item.prompt, facts=item.facts, generation_ids=(name,))
         object.__setattr__(case, "context", RunContext("run", "ocr", "1"))
+        yield case
 
-        def verdict(inquiry: Inquiry[Any], words: Any = item.facts["words"], name: str = name) -> Any:
+
+def numbers(folder: Path, unscored: str = "") -> dict[tuple[str, str | None], float]:
+    """Return the suite's table for pictures that :func:`read` reads."""
+    suite: Any = suite_named(str(FILE))
+    rows: list[Any] = []
+    for case in cases(suite, folder):
+
+        def verdict(inquiry: Inquiry[Any], words: Any = case.facts["words"], name: str = case.case_id) -> Any:
             number = int(name[3:])
             number -= 7 if number > 12 else 0
             scorer = OcrScorer("longtext", lambda image: read(words, number), "1", pattern=".+")

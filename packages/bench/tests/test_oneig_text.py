@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 import pytest
+from test_longtext_bench import CHINESE, ENGLISH, cases, texts
 
-from salon_bench.suites import Case, Inquiry, suite_named
-from salon_bench.suites.contract.suite import RunContext
+from salon_bench.suites import Inquiry, suite_named
 from salon_judges.asking.inquiry import drive
 from salon_judges.clients.scorer import ScoreAnswer
 from salon_judges.scorers.ocr import OcrScorer
@@ -17,17 +17,11 @@ from salon_taxonomy.scorers import checked_scorer
 from salon_taxonomy.verdict import Reason, Scored, Unscored
 
 FILE = Path(__file__).parents[3] / "examples/suites/oneig_text.toml"
-ENGLISH = ["OPEN DAILY, 9 - 5", "Café & tea: don't miss it", "The bell rings twice, the bell rings", "No. 7 (seven)"]
-CHINESE = ["每日新鲜，8点开门", "清茶 A级", "请勿触摸！", "2026年 Salon 展"]
 RELEASED = {
     "en": (225 / 24, 5 / 24, 138 / 228, 0.970703125),
     "zh": (83 / 24, 7 / 24, 275 / 324, 0.9925905564128944),
 }
 """``ED``, ``CR``, ``WAC`` and ``text score`` of ``scripts/text`` (OneIG-Bench/OneIG-Benchmark) of :func:`read`."""
-
-
-def texts(bank: list[str], number: int) -> list[str]:
-    return [bank[(number + step * step) % len(bank)] for step in range(1 + number % 3)]
 
 
 def read(words: list[str], number: int) -> list[str]:
@@ -51,12 +45,9 @@ def numbers(folder: Path, unscored: str = "") -> dict[tuple[str, str | None], fl
     """Return the suite's table for pictures that :func:`read` reads."""
     suite: Any = suite_named(str(FILE))
     rows: list[Any] = []
-    for item in suite.prompts(folder):
-        name = item.prompt.prompt_id
-        case = Case(name, suite.name, "m", item.prompt, facts=item.facts, generation_ids=(name,))
-        object.__setattr__(case, "context", RunContext("run", "ocr", "1"))
+    for case in cases(suite, folder):
 
-        def verdict(inquiry: Inquiry[Any], name: str = name) -> Any:
+        def verdict(inquiry: Inquiry[Any], name: str = case.case_id) -> Any:
             bank, number = (ENGLISH if name.startswith("en") else CHINESE), int(name[3:])
             if name == unscored:
                 return Unscored(Reason.BAD_MEDIA, "gone")

@@ -2,19 +2,20 @@
 
 import hashlib
 import json
+import re
 import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
+from test_edits_and_videos import prompts, salon
 
 from for_each import for_each
 from salon_bench.report.gathering import gather
@@ -23,7 +24,6 @@ from salon_bench.suites import Case, dry_run, shape, suite_named
 from salon_bench.viewer.cases import CASE
 from salon_bench.viewer.pages import case_page
 from salon_bench.viewer.store_tables import StoreTables
-from salon_console import main
 from salon_judges.formats.generations import MANIFEST, read_generations
 from salon_judges.testing.mock_server import Script, serving
 from salon_judges.testing.mock_server.rules import Asked
@@ -35,6 +35,7 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Score
 from salon_taxonomy.testing import HOSTILE_REPLIES, ReplayJudge
 
+PAGE = Path(__file__).parents[3] / "docs/generate.md"
 TURNS = ["Make the blue star red.", "Make the red star green.", "Make the green star yellow."]
 PROGRAM = """\
 import sys
@@ -88,16 +89,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def prompts(*rows: Mapping[str, object]) -> None:
-    Path("prompts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
-def salon(*words: object) -> Result:
-    result = CliRunner().invoke(main, [*map(str, words)])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
-
-
 def generate(*more: object) -> Result:
     return salon("bench", "generate", "prompts.jsonl", "--output", "made", *more)
 
@@ -134,6 +125,21 @@ def test_drawn_scenes_are_drawn_and_then_edited(folder: Path) -> None:
     assert made.exit_code == 0, made.output
     assert sorted(str(row["path"]) for row in manifest()) == [*(f"one.0.turn{n}.png" for n in range(1, 5)), "two.0.png"]
     assert colours()[:4] == ["blue", "red", "green", "yellow"]
+
+
+def test_the_query_of_the_page_makes_conversations_of_released_columns(folder: Path) -> None:
+    [turns] = re.findall(r"`(list_filter\([^`]*) as turns`", PAGE.read_text(encoding="utf-8"))
+    Path("released").mkdir()
+    rows = [
+        {"id": "1", "turn1": "A red star.", "turn2": "Make the red star green.", "turn3": None},
+        {"id": "2", "turn1": "A red star."},
+    ]
+    Path("released/all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    query = f"SELECT id AS prompt_id, {turns} AS turns FROM '{{folder}}/all.jsonl'"
+    Path("mine.toml").write_text(f'name = "mine"\nquery = "{query}"\n[[question]]\nid = "q"\nask = "?"\nanswer = "yes/no"\n')
+    done = salon("bench", "generate", "released", "--suite", "./mine.toml", "--generator", "draw:0", "--output", "made")
+    assert done.exit_code == 0, done.output
+    assert [(row["prompt_id"], row["turn"]) for row in manifest()] == [("1", 1), ("1", 2), ("2", 1)]
 
 
 def test_a_failing_turn_leaves_the_turns_before_and_no_turn_is_paid_twice(folder: Path) -> None:

@@ -114,7 +114,8 @@ from salon_taxonomy.media_files import read_inside
 table = hub_file("hf://datasets/owner/set/prompts.csv")
 for name in ("texts/one.txt", "hf://datasets/owner/set/texts/two.txt", "texts/one.txt"):
     print(read_inside(*located(name, table, 1, "source"), 100).decode())
-for name in ("texts/three.txt", "../secret", "http://127.0.0.1/a.png"):
+print(read_inside(*located("texts", table, 1, "source"), 100).detail)
+for name in ("texts/three.txt", "../secret", "http://127.0.0.1/a.png", "hf://datasets/owner/set/texts"):
     try:
         located(name, table, 1, "source")
     except InputError as error:
@@ -122,7 +123,8 @@ for name in ("texts/three.txt", "../secret", "http://127.0.0.1/a.png"):
 """
     words = [sys.executable, "-c", code]
     done = subprocess.run(words, env=reached(endpoint, tmp_path), capture_output=True, text=True, check=True)
-    *read, missing, outside, other = done.stdout.splitlines()
+    *read, folder, missing, outside, other, whole = done.stdout.splitlines()
+    assert folder == "it is a folder, not a file" and whole.startswith("is an address")
     assert read == ["a blue circle", "a star", "a blue circle"]
     assert missing.startswith("cannot be fetched from the hub")
     assert outside.startswith("leads out of the table's folder") and other.startswith("is an address")

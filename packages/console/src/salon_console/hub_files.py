@@ -79,7 +79,7 @@ def fetch_beside(copy: Path) -> None:
     Example:
         >>> fetch_beside(Path("pictures/1.png"))
     """
-    if linked_folder(copy) is None or copy.exists():
+    if linked_folder(copy) is None or copy.exists() or not copy.suffix:  # without an ending it would be a whole folder
         return
     place = next(number for number, part in enumerate(copy.parts) if part == "snapshots")
     owner, name = copy.parts[place - 1].removeprefix("datasets--").split("--", 1)

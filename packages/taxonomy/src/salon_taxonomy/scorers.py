@@ -170,7 +170,8 @@ class CheckedScorer:
             if beside is not None and beside.get(name) is not None:
                 given[name] = beside[name]
             elif name not in self.optional:
-                raise InputError(f"{self.name} needs {name} beside the {self.takes[0]}", column=name)
+                hint = 'A suite file shows them, for example: shows = ["source", "result"]. A reward takes them as a column.'
+                raise InputError(f"{self.name} needs {name} beside the {self.takes[0]}", column=name, hint=hint)
         for name, values in given.items():
             if len(values) != len(images):
                 problem = f"needs {len(images)} {name}, one for each picture, not"

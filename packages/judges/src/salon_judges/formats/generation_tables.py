@@ -140,7 +140,7 @@ def located(text: str, table: Path, row: int, column: str, *, absolute_paths: bo
         (PosixPath('set/a/1.png'), PosixPath('set'))
     """
     where = _Where(table, row)
-    if text.startswith(SCHEME):
+    if text.startswith(SCHEME) and Path(text).suffix:
         copy = hub_file(text)
         return copy, copy.parent
     if "://" in text:

@@ -523,7 +523,7 @@ def _is_asked(table: QuestionTable, facts: Mapping[str, Digestible]) -> bool:
 
 
 def _turns(table: QuestionTable, facts: Mapping[str, Digestible]) -> Sequence[int | None]:
-    """Return the turns of a prompt that a question is about; None stands for all together."""
+    """Return the turns of a prompt that a question is about; one None where it is about all of them at once."""
     if table.turn is None:
         return [None]
     return [turn for turn in range(1, len(turns_of(facts)) + 1) if table.turn in (_EACH, turn)]
