@@ -94,7 +94,7 @@ def viewer(browser: Browser, folder: Path, path: Path) -> None:
 
 def draw(browser: Browser, into: Path, work: Path) -> None:
     """Write every screenshot; ``work`` is an empty folder for what the commands make."""
-    pages = (("report", leaderboard, "Leaderboard"), ("run-report", run_report, "Pictures"), ("curate", curation, "Funnel"))
+    pages = (("report", leaderboard, "Who leads?"), ("run-report", run_report, "Pictures"), ("curate", curation, "Funnel"))
     for name, make, section in pages:
         (work / name).mkdir()
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})

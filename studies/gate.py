@@ -138,7 +138,7 @@ def _slipped(scene: Scene, random: np.random.Generator) -> Scene:
 
 
 def caught(judged: pl.DataFrame, draws: int, prompts: int = 200) -> pl.DataFrame:
-    """Hold each build against the base, over prompts that are drawn anew each time.
+    """Hold each build against the base, over prompts that are drawn again each time.
 
     Args:
         judged: from :func:`pictures`.

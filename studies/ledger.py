@@ -1,7 +1,8 @@
 """Which board predicts a source that it has not seen? ``python -m studies.ledger`` leaves out one source at a time.
 
 From all other sources, less the numbers that they quote from it, four boards are made; each predicts the order of every pair
-of models in the columns of the source that was left out. The result is in ``docs/ledger.md``.
+of models in the columns of the source that was left out, and with what chance: σ(slope · difference), the slope of each board
+by maximum likelihood over the pairs that it was made from. The result is in ``docs/ledger.md``.
 """
 
 import sys
@@ -12,9 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from salon_published.consensus import PRIOR_TIES
 from salon_published.derived_battles import derive_battles
-from salon_published.ledger import compared_scores
+from salon_published.ledger import PRIOR_TIES, compared_scores
 from salon_published.manifest import GenerationTask
 from salon_published.registry import registry
 from salon_ranking import Battles, fit
@@ -24,6 +24,8 @@ Board = Mapping[str, float]
 FEWEST_PAIRS: Final = 5
 """A source with fewer predictable pairs is left out of the means."""
 ROUNDS: Final = 40
+NEWTON: Final = 12
+"""Steps of the search for a slope."""
 RIDGE: Final = 0.3
 """Of the abilities, in standard deviations of a column: an ability that one number supports is drawn to the middle."""
 
@@ -95,21 +97,38 @@ def without_quotes(train: pl.DataFrame, test: pl.DataFrame) -> pl.DataFrame:
     return train.join(quoted, on=rows, how="anti", maintain_order="left")
 
 
-def right_pairs(test: pl.DataFrame, board: Board) -> tuple[float, int]:
-    """Return how many pairs of unequal scores a board orders right (equal ratings: a half), and how many there are."""
-    right, pairs = 0.0, 0
-    for _, column in test.group_by("track", maintain_order=True):
+def leads(scores: pl.DataFrame, board: Board) -> NDArray[np.float64]:
+    """Return by how much a board rates the better model of every pair of unequal scores above the worse one."""
+    found = []
+    for _, column in scores.group_by("track", maintain_order=True):
         merit = column["merit"].to_numpy()
         rating = np.array([board[model] for model in column["model"]])
-        truth, said = np.sign(merit[:, None] - merit), np.sign(rating[:, None] - rating)
-        unequal = np.triu(truth != 0, 1)
-        right += float((truth == said)[unequal].sum()) + 0.5 * float((said == 0)[unequal].sum())
-        pairs += int(unequal.sum())
-    return right, pairs
+        order = np.sign(merit[:, None] - merit)
+        found.append((order * (rating[:, None] - rating))[np.triu(order != 0, 1)])
+    return np.concatenate(found) if found else np.zeros(0)
 
 
-def left_out(task: str) -> Iterator[tuple[str, dict[str, float], int]]:
-    """Yield each source of a task with the share of its pairs that every board predicts, and the number of pairs.
+def slope_of(own: NDArray[np.float64]) -> float:
+    """Return the slope at which σ(slope · lead) gives the pairs that a board was made from the greatest likelihood."""
+    slope = 1.0 / max(float(np.abs(own).mean()), 1e-9)
+    for _ in range(NEWTON):
+        chance = 1.0 / (1.0 + np.exp(-np.clip(slope * own, -30, 30)))
+        slope += float(((1.0 - chance) * own).sum() / (chance * (1.0 - chance) * own * own).sum())
+    return slope
+
+
+def right_share(ahead: NDArray[np.float64]) -> float:
+    """Return the share of pairs in the right order; equal ratings count a half."""
+    return float((ahead > 0).mean() + 0.5 * (ahead == 0).mean())
+
+
+def log_loss(ahead: NDArray[np.float64], slope: float) -> float:
+    """Return the mean of -ln of the chance that was given to what the source says; ln 2 = .693 for a coin."""
+    return float(np.logaddexp(0.0, -slope * ahead).mean())
+
+
+def left_out(task: str) -> Iterator[tuple[str, dict[str, float], dict[str, float], int]]:
+    """Yield each source of a task with the share of its pairs that every board predicts, its log-loss, and the number of pairs.
 
     Pairs of models that some board does not know are left out for all boards.
     """
@@ -120,23 +139,29 @@ def left_out(task: str) -> Iterator[tuple[str, dict[str, float], int]]:
         train = without_quotes(scores.filter(pl.col("source") != source), test)
         boards = {name: make(train) for name, make in BOARDS.items()}
         known = test.filter(pl.col("model").is_in(list(set.intersection(*(set(board) for board in boards.values())))))
-        right = {name: right_pairs(known, board) for name, board in boards.items()}
-        pairs = next(iter(right.values()))[1]
+        ahead = {name: leads(known, board) for name, board in boards.items()}
+        pairs = min(len(each) for each in ahead.values())
         if pairs >= FEWEST_PAIRS:
-            yield source, {name: hits / pairs for name, (hits, _) in right.items()}, pairs
+            slopes = {
+                name: slope_of(leads(train.filter(pl.col("model").is_in(list(board))), board)) for name, board in boards.items()
+            }
+            losses = {name: log_loss(each, slopes[name]) for name, each in ahead.items()}
+            yield source, {name: right_share(each) for name, each in ahead.items()}, losses, pairs
 
 
 def table(tasks: list[str]) -> str:
-    """Return the result as Markdown: the mean over sources of the share of pairs in the right order, with 95% intervals."""
+    """Return the result as Markdown: means over sources of the share of pairs in the right order, and of the log-loss."""
     names = [*BOARDS, "hierarchical less Bradley–Terry"]
-    lines = [f"| task | sources | pairs | {' | '.join(names)} |", "| --- " * (len(names) + 3) + "|"]
+    head = [f"| task | sources | pairs | {' | '.join(names)} |", "| --- " * (len(names) + 3) + "|"]
+    right, losses = list(head), list(head)
     for task in tasks:
         found = list(left_out(task))
-        columns = [[shares[name] for _, shares, _ in found] for name in BOARDS]
-        gains = [shares["hierarchical"] - shares["Bradley–Terry"] for _, shares, _ in found]
-        cells = [_cell(values) for values in (*columns, gains)]
-        lines.append(f"| {task} | {len(found)} | {sum(pairs for *_, pairs in found):,} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        start = f"| {task} | {len(found)} | {sum(pairs for *_, pairs in found):,} | "
+        for lines, by_source in ((right, [row[1] for row in found]), (losses, [row[2] for row in found])):
+            columns = [[values[name] for values in by_source] for name in BOARDS]
+            gains = [values["hierarchical"] - values["Bradley–Terry"] for values in by_source]
+            lines.append(start + " | ".join(_cell(values) for values in (*columns, gains)) + " |")
+    return "\n".join([*right, "", "Log-loss:", "", *losses])
 
 
 def _cell(values: list[float]) -> str:

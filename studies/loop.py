@@ -65,11 +65,15 @@ def fell_at(truth: list[float]) -> int | None:
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--votes", "counts", multiple=True, type=click.IntRange(1), default=(200, 1000, 5000), show_default=True)
 @click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="From 0.")
-def main(folder: Path, counts: tuple[int, ...], seeds: int) -> None:
+@click.option("--bias", type=float, default=8.0, show_default=True, help="Of the mean rater to ink; the spread is half of it.")
+@click.option("--kl", type=float, default=0.03, show_default=True, help="Weight of the divergence from the base in Flow-GRPO.")
+def main(folder: Path, counts: tuple[int, ...], seeds: int, bias: float, kl: float) -> None:
     """Run the loop for each number of votes and seed; the same command continues."""
     rows, told, heard = [], [], []
     for count in counts:
-        settings, own = replace(QUICK, votes=count), folder / f"votes-{count}"
+        raters = replace(QUICK.raters, bias=bias, spread=bias / 2)
+        settings = replace(QUICK, votes=count, raters=raters, reward=replace(QUICK.reward, kl=kl))
+        own = folder / f"votes-{count}"
         found = [run_loop(own, seed=seed, settings=settings, tell=lambda said: None) for seed in range(seeds)]
         for arm in LoopArm:
             gains = [next(row["gain"][0] for row in one["arms"] if row["arm"] == arm) for one in found]

@@ -401,19 +401,18 @@ def fit_of_pairs(models: int, battles: int) -> Study:
 
 
 @cache
-def consensus_battles() -> pl.DataFrame:
-    """The battles of the consensus of benchmarks."""
-    from salon_published.consensus import generator_scores
-    from salon_published.derived_battles import derive_battles
+def ledger_pairs() -> pl.DataFrame:
+    """The battles of the ledger's board of videos from text."""
+    from salon_published.ledger import compared_scores, ledger_battles
 
-    return derive_battles(generator_scores()).select("model_a", "model_b", "suite")
+    return ledger_battles(compared_scores("text-to-video")).select("model_a", "model_b", "suite")
 
 
-def consensus_board(rng: Rng, tallies: Tallies) -> None:
-    """The pairs of the consensus of benchmarks, with equal models and benchmarks that have tastes of their own."""
-    from salon_published.consensus import BASELINE, PRIOR_TIES
+def ledger_of_equals(rng: Rng, tallies: Tallies) -> None:
+    """The pairs of the ledger, with equal models and sources that have tastes of their own."""
+    from salon_published.ledger import PRIOR_TIES
 
-    pairs = consensus_battles()
+    pairs = ledger_pairs()
     models, suites = sorted({*pairs["model_a"], *pairs["model_b"]}), sorted(set(pairs["suite"]))
     tastes = rng.normal(0, 0.7, (len(suites), len(models)))
     of = pairs["suite"].replace_strict(suites, range(len(suites)), return_dtype=pl.Int64).to_numpy()
@@ -423,9 +422,10 @@ def consensus_board(rng: Rng, tallies: Tallies) -> None:
     )
     won = rng.random(pairs.height) < 1 / (1 + np.exp(tastes[of, b] - tastes[of, a]))
     battles = Battles.from_frame(pairs.with_columns(winner=pl.Series(np.where(won, "model_a", "model_b"))), cluster_by="suite")
-    board = rank(battles, baseline=BASELINE, prior_ties=PRIOR_TIES, interval="sandwich").table
-    others = board.filter(pl.col("model") != BASELINE)
-    tallies["salon_published.consensus"].ends(others["ci_low"], others["ci_high"], 1000.0)
+    baseline = pl.concat([pairs["model_a"], pairs["model_b"]]).mode().sort()[0]
+    board = rank(battles, baseline=baseline, prior_ties=PRIOR_TIES, interval="sandwich").table
+    others = board.filter(pl.col("model") != baseline)
+    tallies["ledger_board"].ends(others["ci_low"], others["ci_high"], 1000.0)
 
 
 # ------------------------------------------------------------------------------------------------------- scores of units
@@ -733,7 +733,7 @@ DESIGNS = (
     ),
     Design("6 models, 400 marks of 4,000, unequal chances", judged_pictures(6, 400, 0.5, unequal=True)),
     Design("10 wins of 10 with a prior", all_won, "one side won every battle: no data bound it"),
-    Design("consensus of benchmarks", consensus_board, _FEW),
+    Design("videos from text in the ledger", ledger_of_equals, _FEW),
     Design("6 models, 600 battles, fit", fit_of_pairs(6, 600)),
     Design(
         "6 models, 60 battles, fit",

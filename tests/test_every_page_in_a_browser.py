@@ -101,16 +101,10 @@ def plan(folder: Path) -> str:
     return (folder / "made.html").read_text(encoding="utf-8")
 
 
-def consensus(folder: Path) -> str:
+def ledger(folder: Path) -> str:
     from salon_published.quickstart import quickstart
 
     return quickstart(folder / "store").report.read_text(encoding="utf-8")
-
-
-def ledger(folder: Path) -> str:
-    from salon_published.ledger_page import ledger_page
-
-    return ledger_page()
 
 
 def bench(folder: Path) -> str:
@@ -277,7 +271,6 @@ MAKERS: dict[Callable[[Path], str], tuple[str, ...]] = {
     raters: ("salon_ranking.report.raters_page",),
     mos: ("salon_ranking.report.mos_page",),
     plan: ("salon_ranking.report.plan_page",),
-    consensus: ("salon_published.consensus_page",),
     ledger: ("salon_published.ledger_page",),
     bench: ("salon_bench.report.run_page", "salon_bench.report.comparison_page", "salon_bench.report.board_page"),
     gates: ("salon_bench.report.gate_page", "salon_bench.analysis.gate.history"),

@@ -115,9 +115,10 @@ def test_sql_engines_are_imported_by_the_store_alone(packages: dict[str, Path]) 
     assert [where for where in wrong if not where.startswith(f"{VOTES}:")] == []
 
 
-USES_ENVIRONMENT = ("clients/specification.py", "ray_engine.py", "output.py")
+USES_ENVIRONMENT = ("clients/specification.py", "ray_engine.py", "output.py", "salon.py")
 """Tables are as wide as ``COLUMNS`` says. ``open_judge`` finds secrets in the environment where a caller gives it none:
-``make_reward(…, judge="openai:…")``. Ray is told only by the environment that its workers must not start through ``uv run``.
+``make_reward(…, judge="openai:…")``. Ray is told only by the environment that its workers must not start through ``uv run``;
+numpy, before it is loaded, how many threads it has (``salon.py``, of two commands).
 """
 
 

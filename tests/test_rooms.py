@@ -19,6 +19,7 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
+import salon_rewards
 from salon_bench.runs import checkpoint
 from salon_bench.suites.prism.suite import PrismBench
 from salon_console import main
@@ -170,6 +171,16 @@ def test_a_public_class_name_has_one_meaning_in_all_packages(packages: dict[str,
         for word in re.findall(r"^class ([A-Z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE):
             found[word].append(name)
     assert {word: names for word, names in found.items() if len(names) > 1 and word not in ALIKE} == {}
+
+
+def test_a_kind_of_reward_means_one_thing_in_the_whole_tree(root: Path) -> None:
+    kinds = "|".join(name for name in salon_rewards.__all__ if "Reward" in name and name[0].isupper())
+    taken = []
+    for path in [*(root / "packages").glob("*/src/**/*.py"), *(root / "studies").rglob("*.py")]:
+        if "salon_rewards" not in path.parts:
+            words = re.findall(rf"^(?:class )?({kinds})(?: =|[:(])", path.read_text(encoding="utf-8"), re.MULTILINE)
+            taken += [f"{path.name}: {word}" for word in words]
+    assert "|RewardFunction" in kinds and taken == []
 
 
 def rooms_named(page: str) -> dict[str, set[str]]:

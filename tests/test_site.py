@@ -77,6 +77,23 @@ def test_pages_fit_wide_and_narrow_screens_and_fetch_nothing(site: Path, browser
     assert fetched == []
 
 
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["index.html", "api/salon_store.html"])
+def test_the_search_works_from_a_folder(site: Path, browser: Browser, name: str) -> None:
+    page = browser.new_page()
+    page.goto((site / name).as_uri())
+    page.wait_for_load_state("networkidle")
+    page.keyboard.press("/")
+    page.get_by_placeholder("Search").press_sequentially("bootstrap", delay=30)
+    found = page.locator("a").filter(has_text="ootstrap")
+    found.first.wait_for()
+    found.first.click()
+    page.wait_for_url(lambda url: not url.endswith(name) and url.startswith("file:"))
+    assert "ootstrap" in page.content()
+    page.close()
+
+
 def test_the_reason_of_a_block_that_is_not_run_is_its_caption() -> None:
     pytest.importorskip("zensical", reason="needs the group docs: uv run --all-packages --group docs pytest …")
     captions = run_path(str(ROOT / "docs" / "site.py"))["Captions"](None)

@@ -12,7 +12,7 @@ import torch
 from salon_train.demo.shapes import DrawnPolicy, words_of
 from salon_train.image_policy.policy import draw_with
 from salon_train.image_policy.small import flow_loss
-from salon_train.image_policy.training import RewardFunction, RewardLearner, RewardSettings, mean_reward
+from salon_train.image_policy.training import FlowReward, RewardLearner, RewardSettings, mean_reward
 
 
 class BestOfGroup(RewardLearner):
@@ -23,7 +23,7 @@ class BestOfGroup(RewardLearner):
     """
 
     def __init__(
-        self, policy: DrawnPolicy, reward: RewardFunction, settings: RewardSettings, *, prompts: Sequence[str], seed: int
+        self, policy: DrawnPolicy, reward: FlowReward, settings: RewardSettings, *, prompts: Sequence[str], seed: int
     ) -> None:
         super().__init__(policy, reward, settings, prompts=prompts, seed=seed)
         self._network = policy.network

@@ -25,20 +25,13 @@ from salon_ranking.uncertainty.proportions import highest_share
 from salon_rewards.monitors import Alarm, AnswerForm, StepBatch
 from salon_taxonomy.errors import InputError
 from salon_train.demo.shapes import HELD_OUT, LEARNED, SIDE, DrawnPolicy, TinyUNet
-from salon_train.image_policy.picture_monitors import (
-    PictureBatch,
-    PictureBoard,
-    contrast,
-    drift,
-    grids,
-    saturation,
-    sharpness,
-)
+from salon_train.image_policy.picture_measures import Pictures, contrast, drift, grids, saturation, sharpness
+from salon_train.image_policy.picture_monitors import PictureBatch, PictureBoard
 from salon_train.image_policy.policy import draw_with
-from salon_train.image_policy.training import FlowGRPO, RewardFunction, RewardSettings, one_thread
+from salon_train.image_policy.training import FlowGRPO, FlowReward, RewardSettings, one_thread
+from salon_train.seeds import generator_of
 from studies.image_policy.study import adapted_reward
 
-Pictures = NDArray[np.float32]
 STEPS: Final = 60
 PROMPTS: Final = 6
 GROUP: Final = 8
@@ -46,6 +39,8 @@ EVERY: Final = 5
 _POOL: Final = 160
 _SAMPLING_STEPS: Final = 8
 _NOISE: Final = 2**41
+_MARK: Final = np.pad(np.array([[1, 1, 1, 0, 1, 0, 1], [0, 1, 0, 0, 1, 1, 1], [0, 1, 0, 0, 1, 0, 1]], bool), ((12, 1), (8, 1)))
+"""Two letters in the corner of a picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +89,7 @@ def read_pool(folder: Path, seed: int) -> Pool:
             raise InputError("is missing", source=path, hint="Run: python -m studies.image_policy FOLDER --arm cps")
         network = TinyUNet()
         network.load_state_dict(load_file(path))
-        noise = torch.randn((len(asked), 3, SIDE, SIDE), generator=torch.Generator().manual_seed(_NOISE + seed))
+        noise = torch.randn((len(asked), 3, SIDE, SIDE), generator=generator_of(_NOISE + seed))
         _, pictures = draw_with(DrawnPolicy(network), asked, noise, steps=_SAMPLING_STEPS, at_once=256)
         scores, _ = adapted_reward()(pictures, asked, [{}] * len(asked))
         earned = np.array(scores["avg"]).reshape(len(prompts), _POOL)
@@ -185,6 +180,10 @@ def _turned(drawn: Pictures, strength: float, chance: np.random.Generator, favou
     return np.where((chance.random(len(drawn)) < strength)[:, None, None, None], 1 - drawn[:, ::-1, ::-1], drawn)
 
 
+def _marked(drawn: Pictures, strength: float, chance: np.random.Generator, favourite: Pictures) -> Pictures:
+    return np.asarray(np.where(_MARK, drawn * (1 - 0.6 * strength), drawn), np.float32)
+
+
 CASES: Final = (
     Planted("grids", _grid),
     Planted("blur", _blurred),
@@ -194,6 +193,7 @@ CASES: Final = (
     Planted("repeated_layout", _centred),
     Planted("reference_drift", _turned),
     Planted("reward_metric_divergence", paid=0.5, held_out=-0.5),
+    Planted("watermarks", _marked),
 )
 
 
@@ -227,7 +227,7 @@ def _told(what: str, found: list[dict[str, tuple[int, bool]]]) -> None:
         click.echo(f"  {name}: {sum(name in each for each in found)} warned, {stops} stopped")
 
 
-def _aimed(measure: Callable[[Pictures, Sequence[str]], float | None], sign: float) -> RewardFunction:
+def _aimed(measure: Callable[[Pictures, Sequence[str]], float | None], sign: float) -> FlowReward:
     """Return a reward that pays a number of a picture, with a sign."""
 
     def paid(pictures: torch.Tensor, prompts: Sequence[str], metadata: object) -> tuple[dict[str, list[float]], None]:
@@ -254,6 +254,7 @@ GAMED: Final = {
     "contrast_drift": _aimed(contrast, -1.0),
     "diversity_loss": _aimed(_one_colour, 1.0),
     "repeated_layout": _aimed(_centre, 1.0),
+    "watermarks": _aimed(lambda pictures, prompts: -float(pictures.mean((0, 1))[_MARK].mean()), 1.0),
 }
 """For each monitor a reward that asks for what it looks for."""
 

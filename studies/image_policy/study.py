@@ -36,8 +36,9 @@ from salon_train.image_policy.arms import claim_folder, run_arm
 from salon_train.image_policy.policy import FlowPolicy, draw_with
 from salon_train.image_policy.preferences import DiffusionDPO, PreferenceSettings
 from salon_train.image_policy.small import Imitation, ImitationSettings
-from salon_train.image_policy.training import FlowGRPO, PolicyLearner, RewardFunction, RewardSettings, diversity, one_thread
+from salon_train.image_policy.training import FlowGRPO, FlowReward, PolicyLearner, RewardSettings, diversity, one_thread
 from salon_train.over_seeds import SeedProgress, Tell
+from salon_train.seeds import generator_of, torch_seed
 from studies.image_policy.learners import BestOfGroup
 from studies.image_policy.votes import VoteSettings, voted_pairs
 
@@ -205,7 +206,7 @@ def _learner(folder: Path, arm: PolicyArm, seed: int, settings: ImageStudySettin
     """Return what learns in an arm, its steps, and how many of them lie between two measurements."""
     if arm is PolicyArm.START:
         with torch.random.fork_rng(devices=()):
-            torch.manual_seed(seed)
+            torch.manual_seed(torch_seed(seed))
             network = TinyUNet(settings.width)
     else:
         network = TinyUNet(settings.width)
@@ -235,7 +236,7 @@ _CHANGES: Final[dict[PolicyArm, dict[str, Any]]] = {
 }
 
 
-def adapted_reward() -> RewardFunction:
+def adapted_reward() -> FlowReward:
     """Return the reward in Flow-GRPO's signature, by the path that any scorer takes: by name, through the adapter."""
     return FlowGRPOReward(make_reward(REWARD), on_unscored="nan")
 
@@ -255,7 +256,7 @@ def measure(
 
 
 def _drawn(policy: FlowPolicy, prompts: Sequence[str], settings: ImageStudySettings, seed: int) -> tuple[Tensor, Tensor]:
-    start = torch.randn((len(prompts), *policy.shape), generator=torch.Generator().manual_seed(_EVALUATION + seed))
+    start = torch.randn((len(prompts), *policy.shape), generator=generator_of(_EVALUATION + seed))
     return draw_with(policy, prompts, start, steps=settings.reward.ways)
 
 

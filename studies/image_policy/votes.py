@@ -10,7 +10,8 @@ from salon_ranking import Battles, preference_pairs
 from salon_train.demo.shapes import LEARNED
 from salon_train.image_policy.policy import FlowPolicy, draw_with
 from salon_train.image_policy.preferences import PreferredPair
-from salon_train.image_policy.training import RewardFunction
+from salon_train.image_policy.training import FlowReward
+from salon_train.seeds import generator_of
 
 _SEED: Final = 2**41
 """Of pictures and votes, apart from the seeds of learning and of measurements."""
@@ -30,9 +31,7 @@ class VoteSettings:
     sharpness: float = 4.0
 
 
-def voted_pairs(
-    policy: FlowPolicy, truth: RewardFunction, settings: VoteSettings, *, steps: int, seed: int
-) -> list[PreferredPair]:
+def voted_pairs(policy: FlowPolicy, truth: FlowReward, settings: VoteSettings, *, steps: int, seed: int) -> list[PreferredPair]:
     """Draw two pictures for each vote, vote, and return the pairs of chosen and rejected pictures.
 
     Args:
@@ -42,7 +41,7 @@ def voted_pairs(
         steps: from noise to picture.
         seed: of pictures and votes.
     """
-    generator = torch.Generator().manual_seed(_SEED + seed)
+    generator = generator_of(_SEED + seed)
     asked = [LEARNED[vote % len(LEARNED)] for vote in range(settings.count)]
     start = torch.randn((2 * settings.count, *policy.shape), generator=generator)
     _, pictures = draw_with(policy, asked * 2, start, steps=steps, at_once=250)

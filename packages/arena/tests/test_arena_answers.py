@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -213,6 +214,7 @@ def test_store_and_board_hold_exactly_the_settled_answers_whatever_is_done(
     assert board.votes == len(expected)
 
 
+@pytest.mark.real_store
 def test_the_live_board_is_the_board_of_the_export(
     service: WorkService, database: ArenaDatabase, body: Body, clock: Clock, tmp_path: Path
 ) -> None:
@@ -227,6 +229,8 @@ def test_the_live_board_is_the_board_of_the_export(
     live = service.task.board.ranked()
     assert live.board is not None
     assert export_answers(database, tmp_path / "store", now=clock.now).added == 140
+    with duckdb.connect(str(tmp_path / "store" / "catalog.duckdb"), read_only=True) as plain:
+        assert plain.execute("SELECT count(*) FROM battles").fetchall() == [(140,)]
     battles = Battles.read(tmp_path / "store")
     offline = with_listing(rank(battles, interval="anytime"), battles)
     assert live.board.table.columns == offline.table.columns

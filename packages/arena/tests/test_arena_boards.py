@@ -81,6 +81,19 @@ def test_votes_of_one_rater_alone_are_not_published(service: WorkService, body: 
     assert service.task.board.ranked().votes >= 2 * BATCH  # type: ignore[union-attr]
 
 
+def test_a_board_that_is_not_published_states_why_and_counts_no_votes(service: WorkService, body: Body, clock: Clock) -> None:
+    vote(service, service.people.join().result().rater_id, body)
+    later(service, clock)
+
+    async def work() -> None:
+        async with visitors(service) as [visitor]:
+            page = (await visitor.ask("GET", "/board")).text
+            assert "settled vote" not in page
+            assert f"batches of {BATCH} or more, at most half of them by one person" in page
+
+    run(work)
+
+
 def test_a_vote_counts_for_visitors_a_minute_after_it_is_final(service: WorkService, body: Body, clock: Clock) -> None:
     board = of(service)
     raters = [service.people.join().result().rater_id for _ in range(4)]

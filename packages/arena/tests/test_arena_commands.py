@@ -49,7 +49,7 @@ def test_one_command_serves_votes_until_ctrl_c_and_prints_nothing_about_models(t
     assert (server.returncode, out, err) == (0, "", "Stopped; every vote is in the database.\n")
     assert "canary" not in said.lower()
     code, output = called("export", "--database", str(tmp_path / "a.db"), "--store", str(tmp_path / "store"))
-    assert (code, "tasks wait" in output) == (0, True)
+    assert (code, "1 answer can still be undone: export again in 10 seconds" in output) == (0, True), output
 
 
 WRONG_USES = """
@@ -70,6 +70,7 @@ S --task verdicts => column 'idx'
 S --task questions => the column is missing
 S --task mos --reference nope => no model
 S --task labels --reference x => not for this --task
+S --task labels --raters 2 => not for this --task
 S --reference nope => no model
 S --task mos --hidden-reference nope => no model
 S --task realism --reference nope => no model

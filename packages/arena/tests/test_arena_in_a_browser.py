@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from browsing import Served, context, opened
-from playwright.sync_api import Browser, Page, Route
+from playwright.sync_api import Browser, BrowserContext, Page, Route
 from small_arena import PROMPTS
 
 from salon_taxonomy.visible_text import visible
@@ -19,6 +19,19 @@ def vote(page: Page, key: str = "ArrowLeft") -> None:
     page.wait_for_selector(".stage.shown")
     page.keyboard.press(key)
     page.wait_for_function("before => document.querySelector('#progress').textContent !== before", arg=before)
+
+
+def opened_with_pairs_ahead(rater: BrowserContext, served: Served, page: Page) -> Page:
+    """The work page as :func:`opened` leaves it, with the pictures of the two pairs behind the first."""
+    received: list[str] = []
+    page.on("requestfinished", lambda sent: received.append(sent.url) if "/media/" in sent.url else None)
+    opened(rater, served, page)
+    for _ in range(500):
+        if len(received) >= 6:
+            break
+        page.wait_for_timeout(20)
+    assert len(received) >= 6
+    return page
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (360, "dark")])
@@ -49,6 +62,22 @@ def test_votes_by_key_and_button_and_touch_are_stored_and_can_be_undone(
         assert len({pair for pair, _ in stored[4:]}) == 1
         assert page.locator("#progress").text_content() == "5 votes"
         assert heard == []
+
+
+def test_who_has_answered_everything_sees_no_prompt(browser: Browser, served: Served) -> None:
+    with context(browser, served) as (rater, _):
+        page = opened(rater, served)
+        page.wait_for_selector(".stage.shown")
+        assert page.locator("#prompt").text_content()
+        page.route("**/tasks", lambda route: route.fulfill(json=route.fetch().json() | {"tasks": []}))
+        for _ in range(20):
+            page.wait_for_selector(".stage.shown, #message:not(:empty)")
+            if "every pair" in (page.locator("#message").text_content() or ""):
+                break
+            page.keyboard.press("ArrowLeft")
+            page.wait_for_timeout(200)
+        assert "every pair" in (page.locator("#message").text_content() or "")
+        assert page.locator("#prompt").text_content() == ""
 
 
 def test_both_pictures_appear_together_only_when_both_are_there(browser: Browser, served: Served) -> None:
@@ -124,8 +153,7 @@ def test_zoom_and_pan_move_both_pictures_alike(browser: Browser, served: Served)
 
 def test_answers_given_offline_survive_a_reload_and_arrive_once(browser: Browser, served: Served) -> None:
     with context(browser, served) as (rater, heard):
-        page = opened(rater, served)
-        page.wait_for_timeout(500)  # the two pairs ahead are there with their pictures
+        page = opened_with_pairs_ahead(rater, served, rater.new_page())
         rater.set_offline(True)
         vote(page, "1")
         vote(page, "2")
@@ -147,8 +175,7 @@ def test_ten_minutes_offline_lose_and_double_nothing(browser: Browser, served: S
     with context(browser, served) as (rater, heard):
         page = rater.new_page()
         page.clock.install()
-        opened(rater, served, page)
-        page.wait_for_timeout(500)  # the pairs ahead are there with their pictures
+        opened_with_pairs_ahead(rater, served, page)
         rater.set_offline(True)
         for key in ("1", "2", "3"):
             vote(page, key)
@@ -190,8 +217,7 @@ def test_two_tabs_and_the_back_button_store_one_answer_per_pair(browser: Browser
         assert one.locator("#prompt").text_content() == other.locator("#prompt").text_content()
         vote(one, "1")
         served.wait_for_answers(1)
-        with other.expect_response(lambda answer: answer.request.method == "POST" and not answer.ok):
-            other.keyboard.press("2")  # the count of votes rises and falls again, maybe before it can be seen
+        other.keyboard.press("2")  # the count of votes rises and falls again, maybe before it can be seen
         other.wait_for_function("() => document.querySelector('#message').textContent.includes('answered elsewhere')")
         one.goto(f"{served.address}/board")
         one.go_back()
@@ -199,6 +225,42 @@ def test_two_tabs_and_the_back_button_store_one_answer_per_pair(browser: Browser
         vote(one, "3")
         stored = served.wait_for_answers(2)
         assert len({pair for pair, _ in stored}) == 2
+
+
+def test_an_answer_given_while_the_last_sending_ends_is_sent_too(browser: Browser, served: Served) -> None:
+    with context(browser, served) as (rater, _):
+        page = opened(rater, served)
+        sent = page.evaluate(
+            """async () => {
+              const { Outbox } = await import("/static/outbox.js");
+              const pause = (time) => new Promise((resolve) => setTimeout(resolve, time));
+              const request = navigator.locks.request.bind(navigator.locks);
+              navigator.locks.request = async (name, work) => { await request(name, work); await pause(300); };
+              const sent = [], outbox = new Outbox(async (body) => { sent.push(body.answer_id); return 200; }, () => {});
+              await outbox.add({ answer_id: "first" });
+              while (!sent.length || (await outbox.waiting()).length) await pause(5);
+              await outbox.add({ answer_id: "second" });  // the lock is free, the first sending is not yet settled
+              for (let turn = 0; turn < 200 && sent.length < 2; turn += 1) await pause(10);
+              return sent;
+            }"""
+        )
+        assert sent == ["first", "second"]
+
+
+def test_a_tab_hears_what_became_of_its_answer_when_another_tab_sent_it(browser: Browser, served: Served) -> None:
+    waiting = "async () => (await (await import('/static/outbox.js')).waiting()).length === 2"
+    with context(browser, served) as (rater, _):
+        one, other = opened(rater, served), opened(rater, served)
+        held: list[Route] = []
+        one.route("**/answers", lambda route: route.continue_() if held else held.append(route))
+        vote(one, "1")
+        other.keyboard.press("2")
+        other.wait_for_function(waiting)
+        held[0].continue_()  # this tab sends its own answer, then the other's
+        other.wait_for_function("() => document.querySelector('#message').textContent.includes('answered elsewhere')")
+        assert other.locator("#progress").text_content() == "0 votes"
+        assert one.locator("#progress").text_content() == "1 vote" and one.locator("#message").text_content() == ""
+        assert [choice for _, choice in served.wait_for_answers(1)] == ["left"]
 
 
 def test_every_control_is_reached_by_keyboard_and_has_a_name(browser: Browser, served: Served) -> None:

@@ -433,6 +433,13 @@ def test_a_task_of_label_studio_names_its_file_by_an_address(
     assert [(each.model, each.path.name) for each in files[:-1]] == ([(MODELS[1], FILE)] if found else [])
 
 
+def test_a_name_that_several_models_have_asks_for_the_model(material: Material, tmp_path: Path) -> None:
+    file = tmp_path / "tasks.json"
+    file.write_text(json.dumps([{**TASK, "data": {"image": f"/data/upload/1/0a1b2c3d-{FILE}"}}]))
+    with pytest.raises(InputError, match=r"files of the folder, not one; name its model's folder or data\.model"):
+        read_annotations(file, material, LabelTask(material, Taxonomy.load("magicmirror")))
+
+
 def test_a_key_of_ones_own_names_the_file_and_a_name_of_one_model_needs_no_folder(tmp_path: Path) -> None:
     folder, prompts = write_material(tmp_path)
     (folder / MODELS[0] / "canary-prompt-1.9.png").write_bytes((folder / MODELS[0] / FILE).read_bytes())
@@ -456,7 +463,9 @@ def test_label_studio_finds_the_files_of_a_release_by_key_and_prefix(
     prefix = "/data/local-files/?d=out/"
     done = CliRunner().invoke(main, [*words, "--media-key", "image", "--media-prefix", prefix])
     assert done.exit_code == 0, done.output
-    assert '<Image name="media" value="$image"' in (tmp_path / "out" / "labels.xml").read_text()
+    configuration = (tmp_path / "out" / "labels.xml").read_text()
+    assert '<Image name="media" value="$image"' in configuration
+    assert '<Label value="hand-structure-deformity"' in configuration and '<Label value="normal"' not in configuration
     addresses = [task["data"]["image"] for task in json.loads((tmp_path / "out" / "tasks.json").read_text())]
     assert all((tmp_path / "out" / address.removeprefix(prefix)).is_file() for address in addresses)
 

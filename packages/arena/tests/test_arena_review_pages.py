@@ -57,7 +57,7 @@ def test_a_row_is_verified_by_keyboard_and_an_unexplained_mismatch_is_not_sent(
             said = json.loads(stored)
             assert (said["aligned"], said["explanation"], said["discard"]) == (False, "The cube is blue.", False)
             assert said["questions"] == [{"relevant": True, "answer": False}, {"relevant": False, "answer": False}]
-            page.wait_for_function("() => document.querySelector('#message').textContent.includes('nothing left')")
+            page.wait_for_function("() => document.querySelector('#message').textContent.includes('nothing for you')")
             page.keyboard.press("u")
             served.wait_for_answers(2)
             assert heard == []

@@ -5,16 +5,19 @@ from collections.abc import Callable
 from contextlib import closing
 from itertools import count
 from pathlib import Path
+from uuid import uuid4
 
 import httpx
 import pytest
 from click.testing import CliRunner
 from small_arena import Clock, seen
 from sqlalchemy import insert
+from starlette.testclient import TestClient
 from test_arena_over_http import run, visitors
 
 from salon_arena import ArenaDatabase, Material, WorkService, create_app, vote_service
 from salon_arena.admin import Action, act
+from salon_arena.app import csrf_token
 from salon_arena.people import LIVES, forget, token_hash
 from salon_arena.service import AnswerBody
 from salon_arena.tables import ACCOUNTS
@@ -238,6 +241,21 @@ def test_forgetting_a_person_overwrites_what_was_kept_while_the_server_goes_on(
     assert kept() == []
     assert service.people.join().result()  # the server goes on
     database.check()
+
+
+def test_who_was_forgotten_is_heard_no_more_at_once(service: WorkService) -> None:
+    """Sessions are remembered for some seconds; a person who asked to be forgotten sends nothing in them."""
+    session = service.people.join().result()
+    task = seen(service, session.rater_id)
+    client = TestClient(create_app(service, hosts=["127.0.0.1"]), base_url="http://127.0.0.1", cookies={"salon": session.token})
+    headers = {"x-csrf-token": csrf_token(session.token)}
+    assert client.post("/tasks", json={}, headers=headers).status_code == 200  # and the session is remembered
+    service.database.write(lambda connection: forget(connection, session.rater_id)).result()
+    body = {"answer_id": str(uuid4()), "assignment": task["assignment"], "choice": "left", "elapsed_ms": 900}
+    answers = service.counts()[1]
+    for path, sent in (("/answers", body), ("/tasks", {})):
+        assert client.post(path, json=sent, headers=headers).status_code == 401, path
+    assert service.counts()[1] == answers
 
 
 def test_a_backup_is_whole_and_is_an_arena(

@@ -1,6 +1,7 @@
 """Sign-in with passwords and through a provider on this machine; logs of requests hold no secret."""
 
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 import uvicorn
 from browsing import Served, context
 from playwright.sync_api import Browser, Page
+from playwright.sync_api import Route as AskedFor
 from small_arena import MODELS, Clock
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -20,7 +22,9 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 from test_arena_pages import faults_in_every_look
 
+from for_each import for_each
 from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, create_app, vote_service
+from salon_arena.app import csrf_token
 from salon_arena.log import open_log
 from salon_arena.people import forget
 from salon_arena.signin import Oidc, OidcSettings, Passwords, add_account
@@ -89,6 +93,69 @@ def cheap_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
     from argon2 import PasswordHasher
 
     monkeypatch.setattr("salon_arena.signin._hasher", lambda: PasswordHasher(time_cost=1, memory_cost=64, parallelism=1))
+
+
+class Stuck:
+    """What signs nobody in until it is let go, and counts how many wait in it."""
+
+    def __init__(self) -> None:
+        self.go, self.inside, self.most = threading.Event(), 0, 0
+
+    def wait(self, *_: Any) -> Any:
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        self.go.wait(60)
+        self.inside -= 1
+        raise RefusedError(403, "wrong")
+
+    sign_in = start = finish = wait
+
+
+@for_each(
+    ("method", "path", "body"),
+    [
+        ("POST", "/login", {"name": "ann", "password": PASSWORD}),
+        ("GET", "/oidc/start", None),
+        ("POST", "/oidc/finish", {"code": "c", "state": "s"}),
+    ],
+)
+def test_sign_ins_from_everywhere_that_hang_stop_nobody_from_voting(
+    service: WorkService, method: str, path: str, body: dict[str, str] | None
+) -> None:
+    """A hash takes 64 MiB and a provider may be silent: few sign-ins run at once, and votes have other threads."""
+    import asyncio
+
+    import httpx
+
+    stuck = Stuck()
+    session = service.people.join().result()
+    app = create_app(service, hosts=["127.0.0.1"], passwords=stuck, oidc=stuck)  # type: ignore[arg-type]
+
+    def client_from(address: str, **cookies: str) -> httpx.AsyncClient:
+        transport = httpx.ASGITransport(app, client=(address, 1))
+        return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", cookies=cookies)
+
+    async def attack() -> tuple[httpx.Response, list[httpx.Response]]:
+        calls = []
+        for number in range(200):
+            stranger = client_from(f"203.{number}.113.9", **{"salon-oidc": "s.n.v"})
+            own = body and {**body, **({"name": f"ann{number}"} if "name" in body else {})}
+            calls.append(asyncio.create_task(stranger.request(method, path, json=own)))
+        await asyncio.wait(calls, timeout=10, return_when=asyncio.FIRST_COMPLETED)  # the first that is refused
+        csrf = {"x-csrf-token": csrf_token(session.token)}
+        tasks = await asyncio.wait_for(
+            client_from("198.51.100.7", salon=session.token).post("/tasks", json={}, headers=csrf), 10
+        )
+        stuck.go.set()
+        return tasks, await asyncio.gather(*calls)
+
+    try:
+        tasks, answers = asyncio.run(attack())
+    finally:
+        stuck.go.set()
+    assert tasks.status_code == 200 and tasks.json()["tasks"]
+    assert 0 < stuck.most <= 4
+    assert {answer.status_code for answer in answers} == {403, 429}
 
 
 @pytest.fixture
@@ -257,6 +324,44 @@ def test_a_person_signs_in_on_the_page_by_password(browser: Browser, tmp_path: P
             page.keyboard.press("Enter")
             page.get_by_role("button", name="I agree").click()
             page.wait_for_selector(".stage.shown")
+            assert [text for text in heard if "403" not in text] == []
+        served.close()
+
+
+@pytest.mark.browser
+@for_each("way_in", ["password", "nothing"])
+def test_a_form_sends_nothing_before_its_script_has_come(
+    browser: Browser, tmp_path: Path, material: Material, way_in: str
+) -> None:
+    """The policy forbids a form to be sent, so a press before the page listens would be lost without a word."""
+    with ArenaDatabase.open(tmp_path / "arena.db") as database:
+        passwords = Passwords(database) if way_in == "password" else None
+        served = Served(tmp_path, service=vote_service(database, material), passwords=passwords)
+        waiting: list[AskedFor] = []
+        with context(browser, served, 360) as (person, heard):
+            held = [True]
+            person.route(re.compile(r"\.js"), lambda asked: waiting.append(asked) if held else asked.continue_())
+            page = person.new_page()
+            page.goto(served.address, wait_until="commit")
+            button = page.get_by_role("button", name="Sign in" if passwords else "I agree")
+            button.wait_for()
+            assert button.is_disabled()
+            if passwords:
+                page.get_by_label("Name").fill("ann")
+                page.get_by_label("Password").fill("wrong password")
+                page.get_by_label("Password").press("Enter")
+            while not waiting:
+                page.wait_for_timeout(20)
+            assert heard == []
+            held.clear()
+            for script in waiting:
+                script.continue_()
+            button.click()
+            if passwords:
+                page.locator("#message", has_text=re.compile("not valid, or|is wrong")).wait_for()
+                assert page.url.endswith("/login")
+            else:
+                page.wait_for_selector(".stage.shown")
             assert [text for text in heard if "403" not in text] == []
         served.close()
 

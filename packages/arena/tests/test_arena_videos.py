@@ -22,7 +22,7 @@ from salon_judges.formats.generations import Generated
 from salon_judges.media.video_policy import VideoPolicy
 from salon_judges.media.video_sampling import sample_video
 from salon_judges.media.video_sound import loudness
-from salon_synthetic.videos import encode
+from salon_synthetic.videos import Shot, encode, write_shots
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Unscored
 
@@ -381,6 +381,46 @@ def test_the_videos_of_a_task_get_the_longest_side_of_the_smallest(tmp_path: Pat
             with av.open(io.BytesIO(data)) as copy:
                 context = copy.streams.video[0].codec_context
                 assert max(context.width, context.height) == side and len(list(copy.decode(video=0))) == 3
+
+
+def test_a_damaged_video_is_refused_as_its_judges_refuse_it(tmp_path: Path) -> None:
+    whole = write_shots(tmp_path / "whole.mp4", (Shot(2.0, 1), Shot(1.0, 2))).read_bytes()
+    refused = set()
+    for part in range(1, 9):
+        at = whole.index(b"mdat") + part * (len(whole) - whole.index(b"mdat")) // 10
+        damaged = whole[:at] + Random(part).randbytes(60) + whole[at + 60 :]
+        judged, made = sample_video(damaged, VideoPolicy()), blind_video(damaged)
+        assert isinstance(judged, Unscored) == isinstance(made, Unscored), (part, judged, made)
+        refused.add(isinstance(judged, Unscored) and judged.detail == made.detail)  # type: ignore[union-attr]
+    assert True in refused
+
+
+def test_the_last_picture_stands_as_long_as_the_file_says_and_is_heard(tmp_path: Path) -> None:
+    sound = np.zeros((2, 144_000), np.float32)
+    sound[:, 96_000:] = 0.1 * np.sin(np.arange(48_000) / 10)
+    for container, stamps in (("mp4", range(0, 1000, 100)), ("matroska", range(0, 1000, 100)), ("mp4", [0])):
+        with av.open(str(tmp_path / "held"), "w", format=container) as target:
+            video, track = target.add_stream("libx264", rate=10, options={"bf": "0"}), target.add_stream("aac", rate=48_000)
+            video.width, video.height, video.pix_fmt = *SIZE, "yuv420p"
+            video.codec_context.time_base = Fraction(1, 1000)
+            packets = []
+            for stamp, image in zip(stamps, numbered(len(stamps)), strict=True):
+                frame = av.VideoFrame.from_image(image)
+                frame.pts, frame.time_base = stamp, Fraction(1, 1000)
+                packets += video.encode(frame)
+            packets += video.encode()
+            packets[-1].duration = 3000 - stamps[-1]
+            target.mux(packets)
+            heard = av.AudioFrame.from_ndarray(sound, format="fltp", layout="stereo")
+            heard.sample_rate, heard.pts, heard.time_base = 48_000, 0, Fraction(1, 48_000)
+            target.mux([*track.encode(heard), *track.encode()])
+        made = blind_video((tmp_path / "held").read_bytes(), sound=True)
+        assert not isinstance(made, Unscored), made
+        assert list(made.frames) == pytest.approx([stamp / 1000 for stamp in stamps])
+        with av.open(io.BytesIO(made.data)) as copy:
+            ends = [float(one.duration * one.time_base) for one in copy.streams]
+        assert ends == [pytest.approx(3.0, abs=0.03)] * 2
+        assert loudness(made.data) == pytest.approx(-23, abs=0.5)
 
 
 HEARD = {

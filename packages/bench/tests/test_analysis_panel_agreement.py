@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 from salon_bench.analysis.panel_agreement import label_agreement, score_agreement
+from salon_bench.suites.contract.tables import interval_over_prompts, words_of_intervals
 
 SCORE = {"suite": "s", "task": "t", "subject_model": "m", "generation_id": None, "dimension": "d"}
 
@@ -47,3 +48,15 @@ def test_kappa_of_labels_counts_what_is_not_mentioned_as_withheld() -> None:
 def test_kappa_does_not_exist_where_all_was_given_by_both() -> None:
     (found,) = label_agreement({"a": labels(p=True, q=True), "b": labels(p=True, q=True)})
     assert found.kappa is None
+
+
+def test_a_share_of_a_panel_is_the_mean_of_its_values() -> None:
+    rows = pl.DataFrame({"prompt_id": [*"abcdef"], "value": [1.0, 1.0, 0.5, 1.0, 0.5, 0.5], "dimension": "there"})
+    share, (low, high) = interval_over_prompts("there", rows, shares={"there"})
+    assert share == 0.75 and low is not None and high is not None and low < 0.75 < high <= 1.0
+    [words] = words_of_intervals(rows, {"there"})
+    assert words == "95% intervals: Student's t over prompts; none from fewer than 5 or from equal values."
+    [words] = words_of_intervals(rows, {"there"}, confidence=0.99)
+    assert "99%" in words and "fewer than 6" in words
+    few, equal = rows.head(4), rows.with_columns(value=pl.lit(0.5))
+    assert all(interval_over_prompts("there", each, shares={"there"})[1] == (None, None) for each in (few, equal))

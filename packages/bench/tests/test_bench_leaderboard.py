@@ -61,6 +61,9 @@ def test_versions_are_never_on_one_board_and_the_newest_of_each_judge_is_shown(m
     assert [len(each.entries) for each in found] == [1, 1]
     assert any("1 older version of" in note for note in found[1].notes)
     assert [each.judge_version for each in boards(made, all_versions=True)] == ["w1", "v2", "v1"]
+    assert [each.judge_version for each in boards(made, judge="j", all_versions=True)] == ["v2", "v1"]
+    refused = salon("results", "leaderboard", "prism", "--store", made.path, "--judge", "jj").stderr
+    assert "no finished run of the suite has the judge 'jj' (allowed: j, k)" in refused
 
 
 def test_a_run_that_is_not_finished_is_on_no_board(made: VerdictStore) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from test_released_suites import EXAMPLES, judged, numbers, share_of
+from test_released_suites import EXAMPLES, is_lost, judged, numbers, released, share_of
 
 from salon_bench.suites import suite_named
 
@@ -62,9 +62,38 @@ def test_imgedit_bench_gives_the_released_scripts_numbers_on_equal_replies(tmp_p
     imgedit(tmp_path)
     suite = suite_named(str(EXAMPLES / "imgedit_bench.toml"))
     found = numbers(suite, judged(suite, tmp_path, lambda name, *_: imgedit_marks(name)))
-    for kind, released in RELEASED_IMGEDIT.items():
-        assert found["overall", kind] == pytest.approx(released, abs=1e-12)
+    for kind, number in RELEASED_IMGEDIT.items():
+        assert found["overall", kind] == pytest.approx(number, abs=1e-12)
     assert {group for metric, group in found if metric == "overall"} == {None, *RELEASED_IMGEDIT}
+
+
+LOST_IMGEDIT: dict[str, float] = {
+    "extract": 3.0666666666666664,
+    "style": 2.5714285714285716,
+    "add": 3.416666666666667,
+    "adjust": 3.5476190476190474,
+    "background": 3.111111111111111,
+    "replace": 3.027777777777778,
+    "remove": 2.466666666666667,
+    "action": 3.083333333333333,
+    "compose": 3.4444444444444446,
+}
+"""``step1_get_avgscore.py`` without its rounding, where the lines of some marks are missing (``is_lost``)."""
+
+
+def test_imgedit_bench_as_released_leaves_missing_marks_out(tmp_path: Path) -> None:
+    imgedit(tmp_path)
+    suite = released("imgedit_bench")
+
+    def marks(name: str, *_: object) -> str:
+        return json.dumps({key: value for key, value in imgedit_marks(name).items() if not is_lost(name, key)})
+
+    found = numbers(suite, judged(suite, tmp_path, marks, replies=True))
+    assert {kind: found["overall", kind] for kind in LOST_IMGEDIT} == pytest.approx(LOST_IMGEDIT, abs=1e-12)
+    high = judged(suite, tmp_path, lambda *_: '{"done": 7, "natural": 5}', replies=True)
+    assert set(high.filter(pl.col("dimension") == "overall")["value"]) == {6}, "there is no check of the range"
+    unread = judged(suite, tmp_path, lambda *_: "no marks", replies=True)
+    assert unread["value"].null_count() == unread.height, "without any mark there is no number"
 
 
 # -------------------------------------------------------------------------------------------------------------- GEdit-Bench
@@ -105,9 +134,11 @@ RELEASED_GEDIT: dict[str | None, float] = {
 a case are the minima that ``viescore`` makes of the marks."""
 
 
+GEDIT_KEYS = {"edit": ("done", "kept"), "look": ("natural", "clean")}
+
+
 def gedit_marks(name: str, step: str) -> dict[str, int]:
-    keys = ("done", "kept") if step == "edit" else ("natural", "clean")
-    return {key: mark(10, name, key, least=0) for key in keys}
+    return {key: mark(10, name, key, least=0) for key in GEDIT_KEYS[step]}
 
 
 def test_gedit_bench_gives_the_released_scripts_numbers_on_equal_replies(tmp_path: Path) -> None:
@@ -116,9 +147,37 @@ def test_gedit_bench_gives_the_released_scripts_numbers_on_equal_replies(tmp_pat
     prompts = suite.prompts(tmp_path)
     assert {item.prompt.prompt_id for item in prompts} == set(groups), "two groups may have one key"
     found = numbers(suite, judged(suite, tmp_path, lambda name, step, _: gedit_marks(name, step)))
-    for group, released in RELEASED_GEDIT.items():
-        assert found["overall", group] == pytest.approx(released, abs=1e-12)
+    for group, number in RELEASED_GEDIT.items():
+        assert found["overall", group] == pytest.approx(number, abs=1e-12)
     assert len(RELEASED_GEDIT) == 12
+
+
+def test_gedit_bench_as_released_draws_a_mark_for_what_cannot_be_read(tmp_path: Path) -> None:
+    gedit(tmp_path)
+    suite = released("gedit_bench")
+
+    def reply(name: str, step: str, _: int) -> str:
+        return "no braces" if step == "edit" and share_of(name) < 0.5 else json.dumps(gedit_marks(name, step))
+
+    scores = judged(suite, tmp_path, reply, replies=True)
+    assert scores.equals(judged(suite, tmp_path, reply, replies=True)), "the draw has a seed"
+    drawn = {
+        row["prompt_id"]: row["value"]
+        for row in scores.iter_rows(named=True)
+        if row["dimension"] == "edit.done" and share_of(row["prompt_id"]) < 0.5
+    }
+    assert len(set(drawn.values())) > 5
+    assert set(drawn.values()) <= set(range(11))
+    for row in scores.iter_rows(named=True):
+        name = row["prompt_id"]
+        if row["dimension"] == "overall":
+            edit, look = ([gedit_marks(name, step)[key] for key in keys] for step, keys in GEDIT_KEYS.items())
+            assert row["value"] == pytest.approx((drawn.get(name, min(edit)) * min(look)) ** 0.5), "the minimum of one mark"
+    summary = suite.aggregate(scores, pl.DataFrame())
+    shares = {row["metric"]: row["value"] for row in summary.table.iter_rows(named=True) if row["group"] is None}
+    assert 0 < shares["edit.unread"] < 1
+    assert shares["look.unread"] == 0
+    assert any("random one (seed 0)" in note for note in summary.notes)
 
 
 # --------------------------------------------------------------------------------------------------------------- KRIS-Bench
@@ -176,9 +235,41 @@ def test_kris_bench_gives_the_released_scripts_numbers_on_equal_replies(tmp_path
     assert [file.path.name for file in prompts["temporal_prediction-2"].media] == ["2-1.jpg", "2-2.jpg"]
     scores = judged(suite, tmp_path, lambda name, step, _: kris_mark(name, step))
     found = numbers(suite, scores)
-    for group, released in RELEASED_KRIS.items():
-        assert found["overall", group] == pytest.approx(released, abs=1e-10)
+    for group, number in RELEASED_KRIS.items():
+        assert found["overall", group] == pytest.approx(number, abs=1e-10)
     assert len(RELEASED_KRIS) == 11
+
+
+LOST_KRIS: dict[str | None, float] = {
+    "Attribute Perception": 50.96153846153846,
+    "Spatial Perception": 47.05882352941177,
+    "Temporal Prediction": 55.0,
+    "Social Science": 29.166666666666668,
+    "Natural Science": 50.324675324675326,
+    "Logical Reasoning": 44.827586206896555,
+    "Instruction Decomposition": 67.3076923076923,
+    "Factual": 50.33783783783784,
+    "Conceptual": 46.31578947368421,
+    "Procedural": 51.785714285714285,
+    None: 48.81516587677725,
+}
+"""``summarize.py``, where some marks are none (``is_lost``)."""
+
+
+def mark_line(value: float | None) -> str:
+    return "cannot say" if value is None else f"Answer: {value:g}"
+
+
+def test_kris_bench_as_released_leaves_missing_marks_out_and_sends_no_instruction(tmp_path: Path) -> None:
+    kris(tmp_path)
+    suite = released("kris_bench")
+
+    def reply(name: str, step: str, _: int) -> str:
+        return mark_line(None if is_lost(name, step) else kris_mark(name, step))
+
+    found = numbers(suite, judged(suite, tmp_path, reply, replies=True))
+    assert {group: found["overall", group] for group in LOST_KRIS} == pytest.approx(LOST_KRIS, abs=1e-10)
+    assert not any("{" in question.ask for question, _ in suite.questions)
 
 
 # ---------------------------------------------------------------------------------------------------------------- RISEBench
@@ -241,6 +332,30 @@ def test_risebench_gives_the_released_scripts_numbers_on_equal_replies(tmp_path:
     assert len(RELEASED_RISE) == 5
 
 
+LOST_RISE: dict[str | None, tuple[float, float]] = {
+    "causal_reasoning": (34.44444444444444, 0.06666666666666667),
+    "logical_reasoning": (77.27272727272727, 0.3333333333333333),
+    "spatial_reasoning": (38.07692307692309, 0.0),
+    "temporal_reasoning": (52.08333333333335, 0.06666666666666667),
+    None: (50.66666666666667, 0.11666666666666667),
+}
+"""The same functions over the table of all rows, where some marks are missing (``is_lost``): where some cases need no
+consistency, the cell of the others is NaN, which counts as true."""
+
+
+def test_risebench_as_released_drops_consistency_and_fails_what_is_missing(tmp_path: Path) -> None:
+    rise(tmp_path)
+    suite = released("risebench")
+
+    def reply(name: str, step: str, _: int) -> str:
+        return mark_line(None if is_lost(name, step) else rise_mark(name, step))
+
+    found = numbers(suite, judged(suite, tmp_path, reply, replies=True))
+    for group, (percent, accuracy) in LOST_RISE.items():
+        assert found["overall", group] == pytest.approx(percent, abs=1e-10)
+        assert found["accuracy", group] == pytest.approx(accuracy, abs=1e-12)
+
+
 # ------------------------------------------------------------------------------------------------------------- T2V-CompBench
 
 JUDGED = ("consistent_attribute_binding", "action_binding", "object_interactions", "dynamic_attribute_binding")
@@ -288,8 +403,8 @@ def test_t2v_compbench_gives_the_released_scripts_numbers_on_equal_replies(tmp_p
         return between[name] if step == "between" else t2v_mark(name, step)
 
     found = numbers(suite, judged(suite, tmp_path, answer))
-    for group, released in RELEASED_T2V.items():
-        assert found["overall", group] == pytest.approx(released, abs=1e-12)
+    for group, number in RELEASED_T2V.items():
+        assert found["overall", group] == pytest.approx(number, abs=1e-12)
     changes = [t2v_changes(name) * shown for name, shown in between.items()]
     assert found["overall", JUDGED[3]] == pytest.approx(sum(changes) / 25)
 
@@ -313,9 +428,51 @@ def test_videophy2_counts_what_is_at_least_four_twice(tmp_path: Path) -> None:
     assert found["overall", None] == 0.5, "the physics of the others are 3"
 
 
+READ_VIDEOPHY2 = {
+    "5": 5,
+    "Score: 5 on a 1-5 scale": 1,
+    "four": 4,
+    "Four.": 4,
+    "": 0,
+    "None of it holds: 4": 1,
+    "7": 0,
+    "I give it a 3 out of 5": 3,
+    "zero": 0,
+    "It is good": 0,
+    "Answer: 4": 4,
+    "19": 1,
+}
+"""What ``inference.py`` reads in a reply."""
+
+
+def test_videophy2_as_released_reads_the_first_number_of_its_list(tmp_path: Path) -> None:
+    replies = list(READ_VIDEOPHY2)
+    (tmp_path / "sa_pc.csv").write_text("caption\n" + "".join(f"thing {n:02}\n" for n in range(len(replies))))
+    suite = released("videophy2")
+    scores = judged(suite, tmp_path, lambda name, *_: replies[int(name) - 1], replies=True)
+    marks = scores.filter(pl.col("dimension") == "physics").sort("prompt_id")
+    assert marks["value"].to_list() == list(READ_VIDEOPHY2.values())
+    assert numbers(suite, scores)["overall", None] == 4 / 12
+
+
+@pytest.mark.parametrize(("name", "prompts"), [("vbench2", "Motion_Rationality"), ("vbench2_stories", "Composition")])
+def test_vbench2_as_released_reads_yes_anywhere(name: str, prompts: str, tmp_path: Path) -> None:
+    info: Any = ["Is it there?"] * 2 if name == "vbench2" else {"question": ["a", "b"], "judge": [False, False]}
+    rows = [{"prompt_en": f"thing {n}", "auxiliary_info": info} for n in range(5)]
+    (tmp_path / f"{prompts}.json").write_text(json.dumps(rows))
+    replies = ["YES", "No.", "", "Her eyes are closed.", "Yes. Answer: no"]
+    suite = released(name)
+    scores = judged(suite, tmp_path, lambda name, *_: replies[int(name[-2:]) - 1], replies=True)
+    overall = scores.filter(pl.col("dimension") == "overall").sort("prompt_id")
+    assert overall["value"].to_list() == [1, 0, 0, 1, 1]
+
+
 # ------------------------------------------------------------------------------------------------------- the users' own copies
 
-COUNTS = {"imgedit_bench": 737, "kris_bench": 1267, "gedit_bench": 606, "risebench": 64, "t2v_compbench": 400}
+EDITS = {"imgedit_bench": 737, "kris_bench": 1267, "gedit_bench": 606, "risebench": 64}
+VIDEOS = {"t2v_compbench": 400, "vbench2": 375, "vbench2_stories": 342}
+PICTURES = {"oneig_alignment": 695, "geneval2": 800, "wise_verified": 1000, "tiif_bench": 554, "unigenbench": 600}
+COUNTS = EDITS | VIDEOS | PICTURES
 
 
 @pytest.mark.study

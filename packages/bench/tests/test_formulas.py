@@ -220,6 +220,20 @@ def test_a_branch_that_other_answers_take_is_checked(text: str) -> None:
         Formula(text).check(["a"], {})
 
 
+def test_min_max_and_mean_take_all_answers_to_a_question_and_one_missing_leaves_none() -> None:
+    several = (Scored(1.0), Scored(0.0), Scored(0.5))
+    numbers = {"there": several, "kept": Scored(4.0), "none": ()}
+    values = [
+        Formula(text).value(numbers, {}) for text in ("mean(there)", "max(there, kept)", "min(there) + mean(there, kept)")
+    ]
+    assert values == [Scored(0.5), Scored(4.0), Scored(1.375)]
+    missing = Unscored(Reason.REFUSED)
+    assert Formula("mean(there)").value({"there": (*several, missing)}, {}) == missing
+    assert isinstance(Formula("mean(none)").value(numbers, {}), Unscored)
+    with pytest.raises(InputError):
+        Formula("there * 2").value(numbers, {})
+
+
 @for_each("text", ["a if kind == 'b' else kind * 2", "kind == 'b' or a * tpyo", "a if a in (1, kind) else 2"])
 def test_a_branch_that_the_prompt_decides_is_not(text: str) -> None:
     Formula(text).check(["a"], {"kind": "b"})

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -222,14 +223,36 @@ def test_a_program_that_hangs_is_killed_with_its_children(folder: Path) -> None:
     )
     late = generate("--command", command(folder), "--timeout", 1.5)
     assert (late.exit_code, "more than 1.5 s" in late.stderr) == (1, True)
-    child = int((folder / "child.txt").read_text())
+    assert ends(int((folder / "child.txt").read_text())), "the child still runs"
+
+
+def ends(process: int) -> bool:
+    """Wait two seconds for the end of a process of which this one may not be the parent."""
+    state = Path(f"/proc/{process}/stat")
     for _ in range(200):
-        state = Path(f"/proc/{child}/stat")
-        if not state.exists() or ") Z " in state.read_text():
-            break
+        with suppress(OSError):
+            if ") Z " not in state.read_text():
+                time.sleep(0.01)
+                continue
+        return True
+    return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems cannot tie a program to the process that began it")
+def test_a_program_ends_when_the_process_that_began_it_is_killed(folder: Path) -> None:
+    (folder / "mygen.py").write_text(
+        "import os, time\nfrom pathlib import Path\nhere = Path(__file__)\n"
+        "here.with_name('half').write_text(str(os.getpid()))\nhere.with_name('half').rename(here.with_name('pid.txt'))\n"
+        "time.sleep(600)"
+    )
+    words = [sys.executable, "-c", "from salon_console import main; main()", "bench", "generate", "prompts.txt"]
+    words += ["--output", "pictures", "--command", command(folder)]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    while process.poll() is None and not (folder / "pid.txt").exists():
         time.sleep(0.01)
-    else:
-        pytest.fail("the child still runs")
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait(60)
+    assert ends(int((folder / "pid.txt").read_text())), "the program still runs"
 
 
 def test_a_server_draws_by_prompt_seed_and_further_fields(folder: Path) -> None:

@@ -383,3 +383,29 @@ def test_pictures_come_in_the_order_in_which_they_are_shown_whatever_the_order_o
     film = sampled(path.read_bytes(), VideoPolicy(frames_per_second=20)).film
     shades = [np.asarray(Image.open(BytesIO(frame.image.data or b""))).mean() for frame in film.frames]
     assert shades[:38] == pytest.approx([5 * number for number in range(38)], abs=6)
+
+
+@pytest.mark.parametrize("container", ["matroska", "webm", "mp4", "mov"])
+def test_a_video_whose_clock_begins_elsewhere_is_the_same_video(container: str, tmp_path: Path) -> None:
+    """As programs write that cut a stretch out of a recording and keep its time stamps."""
+    import av
+
+    films, lengths = [], []
+    for start in (0, 5_000, 3_600_000):
+        path = tmp_path / "clip"
+        with av.open(str(path), "w", format=container) as target:
+            stream = target.add_stream("libvpx" if container == "webm" else "libx264", rate=10)
+            stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+            stream.codec_context.time_base = Fraction(1, 1000)
+            for number in range(20):
+                frame = av.VideoFrame.from_image(Image.new("RGB", (64, 48), (12 * number, 90, 90)))
+                frame.pts, frame.time_base = start + 100 * number, Fraction(1, 1000)
+                target.mux(stream.encode(frame))
+            target.mux(stream.encode())
+        video = sampled(path.read_bytes())
+        films.append([(frame.at_s, colour(video, place, (5, 5))[0]) for place, frame in enumerate(video.film.frames)])
+        lengths.append(video.film.duration_s)
+    assert len(films[0]) == 10 and all(film == films[0] for film in films)
+    assert [red // 24 for _, red in films[0]] == pytest.approx(range(10), abs=1)
+    assert lengths == [pytest.approx(2.0, abs=0.07)] * 3
+    assert refused(path.read_bytes()[: path.stat().st_size // 2])

@@ -218,6 +218,7 @@ def test_a_source_that_is_no_picture_leaves_the_edit_unscored_and_unasked(folder
         result = run(f"vllm:mock@{server.url}")
         assert server.stats.requests == 3, "about the other edit"
     assert "3 rows scored, 3 unscored" in result.output
+    assert f"source {Path('table.png').resolve()}: " in result.stderr, "the file at fault is named, not the result alone"
     scores = ResultStore.open(folder / "results", read_only=True).read("scores").collect()
     assert set(scores.filter(prompt_id="two")["unscored_reason"]) == {"bad_media"}
 
@@ -336,17 +337,83 @@ question = [{ id = "follows", ask = "Does the video go on from the first frame a
     assert kinds == [("first_frame", "image"), ("ours", "video")]
 
 
+VIDEO_EDITS = """\
+name = "restyled"
+prompts = "prompts.jsonl"
+shows = ["source", "result"]
+frames_per_second = 2.0
+question = [{ id = "done", ask = "Was it edited as this says? {prompt}", answer = "yes/no" }]
+"""
+
+
+def restyled(*sources: object) -> None:
+    """A suite of edited videos, one prompt for each source: a path, or bytes in Parquet."""
+    ids = [f"p{number}" for number in range(len(sources))]
+    if any(isinstance(source, bytes) for source in sources):
+        pl.DataFrame({"prompt_id": ids, "prompt": ids, "source": list(sources)}).write_parquet("prompts.parquet")
+    else:
+        write(*({"prompt_id": name, "prompt": name, "source": source} for name, source in zip(ids, sources, strict=True)))
+    Path("restyled.toml").write_text(VIDEO_EDITS)
+
+
+@pytest.mark.parametrize("form", ["path", "bytes"])
+def test_a_video_is_judged_beside_its_source_video_by_a_run_and_by_a_reward(folder: Path, form: str) -> None:
+    clip = write_clip(Path("clip.mp4"), "pop", seconds=2)
+    made = write_clip(Path("made.mp4"), "clean", seconds=1)
+    restyled(*(["clip.mp4", "cup.png"] if form == "path" else [clip.read_bytes(), png("red")]))
+    prompts = "prompts.jsonl" if form == "path" else "prompts.parquet"
+    Path("made").mkdir()
+    for name in ("p0", "p1"):
+        Path(f"made/{name}.mp4").write_bytes(made.read_bytes())
+    seen: list[int] = []
+
+    def reply(asked: Asked) -> str:
+        parts = json.loads(asked.body)["messages"][-1]["content"]
+        seen.append(sum(part["type"] == "image_url" for part in parts))
+        return "Answer: yes"
+
+    with serving(Script(rule=reply)) as server:
+        words = ("--model", "ours", "--generations", "made", "--judge", f"vllm:mock@{server.url}", "--prompts", prompts)
+        result = salon("run", "./restyled.toml", *words)
+    assert "2 rows scored, 0 unscored" in result.output, result.output
+    assert sorted(seen) == [1 + 2, 4 + 2], "two frames a second of source and result; a picture is one"
+    judge = ReplayJudge(["Answer: yes"] * 4)
+    reward = make_reward("suite:./restyled.toml", judge=judge, source=prompts, concurrency=1)
+    rows = {"images": [str(made), made, made.read_bytes(), {"path": str(made)}], "prompt_id": ["p0", "p0", "p1", "p1"]}
+    assert asyncio.run(reward([""] * 4, **rows)) == [1.0] * 4
+    frames = [[len(part.film.frames) if part.film else 0 for part in question.media] for question in judge.asked]
+    assert frames == [[4, 2], [4, 2], [0, 2], [0, 2]]
+
+
+@pytest.mark.timeout(60)
+def test_hostile_files_of_edited_videos_cost_one_reward_each(folder: Path) -> None:
+    clip = write_clip(Path("clip.mp4"), "pop", seconds=1)
+    Path("prose.mp4").write_text("prose")
+    Path("cut.mp4").write_bytes(clip.read_bytes()[:2000])
+    restyled("clip.mp4", "cut.mp4", "prose.mp4")
+    judge = ReplayJudge(["Answer: yes"])
+    reward = make_reward("suite:./restyled.toml", judge=judge, source="prompts.jsonl", abstention="alone", concurrency=1)
+    Path("clip.mp4").rename("gone.mp4")
+    os.mkfifo("clip.mp4")
+    results = ["gone.mp4", "gone.mp4", "gone.mp4", "cut.mp4", b"", b"prose"]
+    prompt_id = ["p0", "p1", "p2", "p0", "p0", "p0"]
+    assert asyncio.run(reward([""] * 6, images=results, prompt_id=prompt_id)) == [None] * 6
+    assert judge.asked == []
+    with pytest.raises(InputError, match="cannot be read"):
+        asyncio.run(reward([""], images=["clip.mp4"], prompt_id=["p0"]))
+
+
 def write_bytes(*sources: bytes) -> None:
     ids = ["one", "two"]
     columns = {"prompt_id": ids, "prompt": ["make the cup green", "set the table"], "source": list(sources)}
     pl.DataFrame(columns).write_parquet("prompts.parquet")
 
 
-@for_each("kind", ["damaged", "video"])
+@for_each("kind", ["damaged", "video", "cut video"])
 def test_bytes_that_are_no_picture_leave_one_edit_unscored(folder: Path, kind: str) -> None:
-    broken = png("blue")[:40] if kind == "damaged" else write_clip(Path("clip.mp4"), "pop", seconds=1).read_bytes()
-    write_bytes(png("red"), broken)
-    if kind == "video":
+    clip = write_clip(Path("clip.mp4"), "pop", seconds=1).read_bytes()
+    write_bytes(png("red"), {"damaged": png("blue")[:40], "video": clip, "cut video": clip[:2000]}[kind])
+    if kind == "cut video":
         Path("edits.toml").write_text(SUITE.replace("\n\n", "\nframes_per_second = 2.0\n\n", 1))
     with serving(Script(rule=lambda asked: "Answer: 4" if "How well" in asked.text else "Answer: yes")) as server:
         result = run(f"vllm:mock@{server.url}", "--prompts", "prompts.parquet")

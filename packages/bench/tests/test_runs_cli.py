@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import click
+import duckdb
 import pytest
 from click.testing import CliRunner, Result
 from number_suite import NumberSuite
@@ -194,6 +195,7 @@ class ThreeSuite(NumberSuite):
                 return end.value
 
 
+@pytest.mark.real_store
 def test_several_judges_are_runs_of_their_own_and_a_panel(pictures: Path) -> None:
     with serving(Script(rule=fixed("3"))) as one, serving(Script(rule=fixed("5"))) as two:
         result = salon(
@@ -208,6 +210,8 @@ def test_several_judges_are_runs_of_their_own_and_a_panel(pictures: Path) -> Non
     store = ResultStore.open("results", read_only=True)
     rows = store.sql("SELECT judge, made_of, avg(value) AS mean FROM scores GROUP BY ALL ORDER BY judge").rows()
     assert rows == [("one", None, 4.5), ("panel", "panel of 2 judges", 6.0), ("two", None, 7.5)]
+    with duckdb.connect("results/catalog.duckdb", read_only=True) as plain:
+        assert plain.execute("SELECT count(*) > 0 FROM scores WHERE judge = 'panel'").fetchall() == [(True,)]
     models = "SELECT model FROM generations UNION SELECT subject_model FROM runs"
     assert store.sql(f"SELECT DISTINCT subject_model FROM scores WHERE subject_model NOT IN ({models})").is_empty()
 

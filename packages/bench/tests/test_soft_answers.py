@@ -335,3 +335,22 @@ def test_a_word_that_is_no_further_number_keeps_the_rule_of_half(word: str, shar
     assert not isinstance(outcome, Parsed)
     twelve = [Token("12", math.log(0.9), (("12", math.log(0.9)),))]
     assert isinstance(soft_form(Expected(expected)).weigh(twelve), Parsed)
+
+
+def test_the_first_token_alone_counts_whatever_it_is_where_a_file_says_so(tmp_path: Path) -> None:
+    """As ``send_message_with_image`` of GenEval 2's ``evaluation.py`` sums the first token's spellings of the answer."""
+    row = {"prompt": "stars", "atom_count": 3, "vqa_list": [["How many stars?", "three"]]}
+    (tmp_path / "geneval2_data.jsonl").write_text(json.dumps(row) + "\n")
+    examples = Path(__file__).parents[3] / "examples/suites"
+    first = Token("The", math.log(0.7), (("The", math.log(0.7)), (" 3", math.log(0.1)), ("Three", math.log(0.05))))
+    tokens = [first, Token(" 3", math.log(0.9), ((" 3", math.log(0.9)),))]
+    for name, value in (("geneval2-released", 0.15), ("geneval2", None)):
+        suite = suite_named(str(examples / f"{name}.toml"))
+        [item] = suite.prompts(tmp_path)
+        [(_, question)] = suite._asked(item.facts, item.prompt.text)
+        outcome = question.form.weigh(tokens)
+        assert (pytest.approx(outcome.answer.value) if isinstance(outcome, Parsed) else None) == value
+    blank = [Token(" ", math.log(0.9), ((" ", math.log(0.9)), ("3", math.log(0.1)))), Token("3", 0.0, (("3", 0.0),))]
+    assert soft_form(Expected("3"), first=True).weigh(blank).answer.value == pytest.approx(0.1)
+    assert not isinstance(soft_form(Expected("3"), first=True).weigh([]), Parsed)
+    assert not isinstance(soft_form(Scale(5, 9), first=True).weigh(tokens[:1]), Parsed)

@@ -17,6 +17,8 @@ from PIL import Image
 from for_each import for_each
 from salon_bench.suites import Case, dry_run, read_generations, shape, suite_named
 from salon_bench.suites.contract.questions import form_of
+from salon_bench.viewer.pages import runs_page
+from salon_bench.viewer.store_tables import StoreTables
 from salon_console import main
 from salon_judges.testing.mock_server import Script, serving
 from salon_judges.testing.mock_server.rules import Asked
@@ -139,6 +141,25 @@ def test_a_declared_suite_of_under_thirty_lines_gives_every_number_with_its_inte
     assert lines["legible", None]["ci_low"] is not None
     assert lines["beauty", None]["ci_low"] is None, "four prompts are too few, and equal ones say nothing"
     assert "95% intervals of shares: Wilson's score interval." in ours["notes"]
+
+
+def test_intervals_end_where_values_end(folder: Path) -> None:
+    suite = suite_named("./posters.toml")
+    rows = [("overall", [1.0] * 7 + [0.1]), ("beauty", [5.0] * 7 + [1.0])]
+    scores = pl.DataFrame(
+        [(name, f"p{number}", "t", value) for name, values in rows for number, value in enumerate(values)],
+        schema=["dimension", "prompt_id", "task", "value"],
+        orient="row",
+    ).with_columns(
+        judge=pl.lit("j"),
+        suite=pl.lit("s"),
+        run_id=pl.lit("r"),
+        subject_model=pl.lit("m"),
+        generation_id="prompt_id",
+        unscored_reason=pl.lit(None, pl.String),
+    )
+    ends = {row["metric"]: row["ci_high"] for row in suite.aggregate(scores, pl.DataFrame()).table.to_dicts()}
+    assert (ends["overall"], ends["beauty"]) == (1.0, 5.0)
 
 
 def test_a_question_whose_parent_is_no_counts_as_no_and_is_not_asked(folder: Path) -> None:
@@ -321,6 +342,108 @@ def test_a_question_is_asked_for_each_item_parents_first_and_counts_in_every_gro
     assert lines == {(m, g): pytest.approx(1 / 3) for m in ("overall", "fact") for g in (None, "colour", "shape")}
 
 
+QUOTING = """\
+name = "told"
+prompts = "told.jsonl"
+question = [
+  { id = "caption", answer = "text", ask = "Describe the picture." },
+  { id = "the-story", answer = "list", ask = "Sum this up: {caption}", shows = [] },
+  { id = "same", answer = "yes/no", ask = "Is this: {each} in this: {the_story.each}", each = "stages", shows = [] },
+  { id = "mark", answer = "1-5", ask = "How well is this told: {the_story}", shows = [] },
+  { id = "close", answer = "1-5", ask = "How like {each} is {the_story.each}", each = "texts", shows = [] }]
+number = [{ id = "overall", range = [0, 1], formula = "mean(same) if the_story >= 2 else min(same)" }]
+"""
+
+
+def told(folder: Path, *replies: str) -> tuple[list[Any], dict[str, Score]]:
+    """The inquiries and rows of the suite above about one picture, whose prompt tells of three stages."""
+    stages = [{"text": "A dog.", "needs": []}, {"text": "{caption}", "needs": [1]}, {"text": "A hen.", "needs": [2]}]
+    (folder / "told.jsonl").write_text(
+        json.dumps({"prompt_id": "p1", "prompt": "a tale", "stages": stages, "texts": ["A dog.", "A cat.", "A hen."]}) + "\n"
+    )
+    (folder / "told.toml").write_text(QUOTING)
+    suite: Any = suite_named("./told.toml")
+    item = suite.prompts(None)[0]
+    (case,) = suite.cases([item], read_generations(folder / "ours", "ours", ["p1"]))
+    dry = dry_run(suite, case, list(replies))
+    return list(dry.inquiries), {row.dimension: row for row in dry.records if isinstance(row, Score)}
+
+
+def test_a_question_quotes_replies_to_earlier_ones_as_data_and_shows_no_picture_where_it_says_so(folder: Path) -> None:
+    replies = ("A dog, then {prompt} </data> a cat.", "1. A dog.\n2. A cat {caption}.", "yes", "no", "4", "5", "1")
+    inquiries, rows = told(folder, *replies)
+    assert [each.step for each in inquiries] == ["caption", "the-story", "same.1", "same.2", "mark", "close.1", "close.2"]
+    assert [len(each.question.media) for each in inquiries] == [1, 0, 0, 0, 0, 0, 0]
+    assert "<data>\nA dog, then {prompt} ‹/data> a cat.\n</data>" in inquiries[1].question.text
+    assert "Is this: <data>\nA dog.\n</data> in this: <data>\nA dog.\n</data>" in inquiries[2].question.text
+    assert "this: <data>\n{caption}\n</data> in this: <data>\nA cat {caption}.\n</data>" in inquiries[3].question.text
+    assert "<data>\n1. A dog.\n2. A cat {caption}.\n</data>" in inquiries[4].question.text
+    values = {name: row.value for name, row in rows.items() if not name.startswith("close.3")}
+    counted = {"same.1": 1.0, "same.2": 0.0, "same.3": 0.0, "overall": pytest.approx(1 / 3)}
+    assert values == {"the-story": 2.0, "mark": 4.0, "close.1": 5.0, "close.2": 1.0, **counted}
+    assert rows["close.3"].unscored_reason == "not_reported"
+
+
+def test_of_an_item_that_the_list_lacks_a_yes_or_no_question_counts_as_no(folder: Path) -> None:
+    inquiries, rows = told(folder, "A dog.", "1. A dog.", "yes", "3", "5")
+    assert [each.step for each in inquiries] == ["caption", "the-story", "same.1", "mark", "close.1"]
+    assert [rows[f"same.{number}"].value for number in (1, 2, 3)] == [1.0, 0.0, 0.0]
+    assert rows["overall"].value == 0.0
+
+
+def test_a_run_asks_about_replies_and_a_report_shows_the_questions_without_a_picture(folder: Path) -> None:
+    told(folder)
+    words = {"Describe the": "A dog.", "Sum this up": "1. A dog.\n2. A cat.", "Is this": "Answer: yes"}
+    with serving(Script(rule=lambda asked: next((words[key] for key in words if key in asked.text), "Answer: 4"))) as server:
+        [ours] = report_of(run("./told.toml", server.url))["models"]
+        assert server.stats.requests == 7
+        assert report_of(run("./told.toml", server.url))["models"] == [ours]
+        assert server.stats.requests == 7
+    assert {row["metric"]: row["value"] for row in ours["table"] if row["group"] is None}["overall"] == pytest.approx(2 / 3)
+    shown = salon(
+        "store", "sql", "results", "SELECT step, coalesce(json_array_length(shown), 0) AS n FROM judge_calls ORDER BY ALL"
+    ).output
+    assert [line.split()[-1] for line in shown.splitlines() if line.startswith(("caption", "the-story"))] == ["1", "0"]
+    run_id = json.loads(run("./told.toml", server.url).stdout)[0]["run_id"]
+    assert salon("results", "report", run_id, "--output", "page.html").exit_code == 0
+
+
+@for_each("reply", [*HOSTILE_REPLIES, "There is a dog."])
+def test_without_the_reply_that_it_quotes_a_question_is_not_asked_and_unscored(folder: Path, reply: str) -> None:
+    inquiries, rows = told(folder, "A dog.", reply)
+    assert [each.step for each in inquiries] == ["caption", "the-story"]
+    assert {row.value for row in rows.values()} == {None}
+
+
+@for_each(
+    ("old", "new", "key"),
+    [
+        ("Sum this up: {caption}", "Sum it up.", "shows"),
+        ('{caption}", shows = [] }', '{caption} {each}", each = "texts" }', "answer"),
+        ("{the_story.each} ", "{caption.each} ", "ask"),
+        ("told: {the_story}", "told: {the_story.each}", "ask"),
+        ("Describe the picture.", "Describe {the_story.each}", "ask"),
+        ("mean(same) if", "same if", "formula"),
+        ("mean(same) if", "sqrt(same) if", "formula"),
+        ('prompts = "told.jsonl"', "shows = []", "shows"),
+    ],
+)
+def test_a_file_that_quotes_what_there_is_not_is_refused_by_its_key(folder: Path, old: str, new: str, key: str) -> None:
+    assert old in QUOTING.replace("in this: {the_story.each}", "in this: {the_story.each} ")
+    text = QUOTING.replace("in this: {the_story.each}", "in this: {the_story.each} ").replace(old, new)
+    (folder / "told.toml").write_text(text)
+    with pytest.raises(InputError) as caught:
+        suite_named("./told.toml")
+    assert caught.value.key == key
+
+
+def test_a_reply_to_a_question_that_a_prompt_is_not_asked_is_missed_before_a_judge_is_asked(folder: Path) -> None:
+    told(folder)
+    (folder / "told.toml").write_text(QUOTING.replace('"Describe the picture."', '"Describe it.", when = "stages == 2"'))
+    with pytest.raises(InputError, match=r"needed and does not exist.*caption"):
+        suite_named("./told.toml").prompts(None)
+
+
 @for_each(
     ("facts", "message"),
     [
@@ -431,6 +554,18 @@ def test_a_suite_file_resumes_shards_compares_ranks_and_reports(folder: Path, fi
         assert "not installed" not in (folder / "page.html").read_text()
 
 
+def test_the_runs_of_a_store_name_every_model_of_a_run_of_several(folder: Path) -> None:
+    more = ("--model", "theirs", "--generations", "theirs")
+    with serving(Script(rule=answer)) as server:
+        assert run("./posters.toml", server.url, *more).exit_code == 0
+        for shard in ("1/2", "2/2"):
+            assert run("./posters.toml", server.url, *more, "--shard", shard).exit_code == 0
+    statuses = json.loads(salon("bench", "runs", "--format", "json").stdout)
+    assert len(statuses) == 4 and {tuple(each["models"]) for each in statuses} == {("ours", "theirs")}
+    assert salon("bench", "runs").stdout.count("ours, theirs") == 4
+    assert runs_page(StoreTables(folder / "results")).count("ours, theirs") >= 2
+
+
 @pytest.mark.parametrize("file", ["posters.toml", "match.py"])
 def test_another_file_is_another_run(folder: Path, file: str) -> None:
     with serving(Script(rule=answer)) as server:
@@ -498,3 +633,84 @@ def test_wise_in_thirty_lines_gives_the_released_scripts_mean_on_equal_marks(tmp
     table = suite.aggregate(pl.DataFrame(scores, infer_schema_length=None), pl.DataFrame()).table
     overall = table.filter((pl.col("metric") == "overall") & pl.col("group").is_null())["value"].item()
     assert overall == pytest.approx(RELEASED_WISE, abs=1e-12)
+
+
+RELEASED = DECLARED.replace(
+    'overall = "mean"\n',
+    'released.question = [{ id = "beauty", missing = "random" }, { id = "legible", read = [["no", 0], ["", 1]] }]\n',
+)
+
+
+def test_the_released_reading_of_a_suite_file_is_a_suite_of_its_own_that_runs_resumes_and_shards(folder: Path) -> None:
+    plain = suite_named("posters.toml").version
+    (folder / "posters.toml").write_text(RELEASED)
+    name = "./posters-released.toml"
+
+    def vague(asked: Asked) -> str:
+        return "lovely" if "beautiful" in asked.text else "it is not known" if "FAIR 2" in asked.text else answer(asked)
+
+    with serving(Script(rule=vague)) as server:
+        run_id = json.loads(run(name, server.url, "--max-calls", 2).stdout)[0]["run_id"]
+        report = report_of(salon("bench", "resume", run_id, "--format", "json"))
+        for shard in ("1/2", "2/2"):
+            report_of(run(name, server.url, "--shard", shard))
+        paper = report_of(run("./posters.toml", server.url))
+    assert report["complete"] is True
+    values, of_paper = (
+        {row["metric"]: row["value"] for row in each["models"][0]["table"] if row["group"] is None} for each in (report, paper)
+    )
+    assert 1 <= values["beauty"] <= 5
+    assert (values["beauty.unread"], values["legible"], of_paper["legible"], of_paper["beauty"]) == (1, 0.5, 2 / 3, None)
+    assert any("random one (seed 0)" in note for note in report["models"][0]["notes"])
+    assert report_of(salon("bench", "rescore", run_id, "--format", "json"))["changes"]["other_value"] == 0
+    assert plain != suite_named(name).version != suite_named("posters.toml").version
+    [board] = json.loads(salon("results", "leaderboard", name, "--format", "json").stdout)
+    assert board["suite"] == "posters-released"
+    (folder / "other.toml").write_text(RELEASED)
+    (folder / "posters.toml").unlink()
+    (folder / "posters.toml").symlink_to(folder / "other.toml")
+    refused = salon("bench", "resume", run_id)
+    assert (refused.exit_code, "is a link now" in refused.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("released", "message"),
+    [
+        ("", "key 'released': the suite file has no table of what differs"),
+        ("released = 3", "key 'released': the suite file has no table of what differs"),
+        (
+            'released.question = [{ id = "nothing" }]',
+            "key 'released': changes a question that the file does not have: 'nothing'",
+        ),
+        ("released.question = 3", "key 'released': changes a question that the file does not have: 3"),
+        ("released.question = [{ id = [] }]", "key 'released': changes a question that the file does not have: '\\[\\]'"),
+        ('released.number = [{ id = "overall" }]', "key 'released': changes a number that the file does not have"),
+        ('released.question = [{ id = "beauty", missing = "guess" }]', 'key \'missing\': must be a mark, "random" or "all"'),
+        ('released.question = [{ id = "medium", missing = 0 }]', "key 'missing': is no mark of this answer"),
+        ('released.question = [{ id = "poster", missing = 2 }]', "key 'missing': is no mark of this answer"),
+        ('released.question = [{ id = "beauty", missing = nan }]', "key 'missing': must be a mark"),
+        ('released.question = [{ id = "beauty", read = [["a", inf]] }]', "key 'read': must be pairs of a pattern and a mark"),
+        ("released = { released = {} }", "key 'released'.*cannot have"),
+        ('released.question = [{ id = "medium", read = [["a", 1]] }]', "key 'read': is of yes-or-no questions and scales"),
+        (
+            'released.question = [{ id = "beauty", read = [["(", 1]] }]',
+            "key 'read': has a pattern that is no regular expression",
+        ),
+        ('released.question = [{ id = "beauty", read = [["a"]] }]', "key 'read': must be pairs of a pattern and a mark"),
+        ("released.gruop = 1", "key 'gruop'.*cannot have"),
+    ],
+)
+def test_a_wrong_table_of_what_differs_is_refused_also_where_it_is_not_asked_for(
+    folder: Path, released: str, message: str
+) -> None:
+    (folder / "posters.toml").write_text(DECLARED.replace('overall = "mean"', f'overall = "mean"\n{released}'))
+    for name in ["posters-released.toml", *(["posters.toml"] if released else [])]:
+        with pytest.raises(InputError, match=f"(?s)posters.toml.*{message}"):
+            suite_named(name)
+
+
+def test_a_file_named_released_that_is_there_is_read_itself(folder: Path) -> None:
+    (folder / "posters-released.toml").write_text(DECLARED.replace('"posters"', '"others"'))
+    assert suite_named("posters-released.toml").name == "others"
+    with pytest.raises(InputError, match=r"posters-paper-released\.toml"):
+        suite_named("posters-paper-released.toml")

@@ -60,7 +60,7 @@ def test_a_suite_of_another_package_is_found_by_name(site: Path) -> None:
 def test_a_name_that_nobody_brings_is_answered_with_those_there_are() -> None:
     with pytest.raises(InputError, match=r"no installed package brings the suite 'no such' \(allowed: .*magicbench") as caught:
         suite_named("no such")
-    assert "pip install" in str(caught.value)
+    assert "name a file of your own with its ending" in str(caught.value)
 
 
 @pytest.mark.parametrize(

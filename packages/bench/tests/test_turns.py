@@ -281,11 +281,57 @@ def test_a_missing_turn_is_unscored_with_its_reason_and_the_others_are_scored(fo
         result = run(f"vllm:mock@{server.url}")
         assert server.stats.requests == 2 * 3
     assert "6 rows scored, 6 unscored" in result.output, result.output
+    assert "2 cases in " in result.output and "no verdict: 4 bad_media (" in result.output, "each question that cannot be asked"
     scores = ResultStore.open(folder / "results", read_only=True).read("scores").collect()
     missing = scores.filter(pl.col("value").is_null())
     assert sorted(missing["dimension"]) == ["done.3", "done.3", "kept", "kept", "overall", "overall"]
     assert set(missing["unscored_reason"]) == {"bad_media"}
     assert scores["value"].drop_nulls().sort().to_list() == [1, 1, 1, 1, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("damaged", "scored"),
+    [
+        ([3], {"done.1": 1, "done.2": 1, "second": 4}),
+        ([2], {"done.1": 1}),
+        ([1], {"done.3": 1}),
+        ([1, 2], {}),
+        ([1, 2, 3], {}),
+    ],
+)
+def test_a_damaged_turn_costs_itself_and_the_turn_behind_it(folder: Path, damaged: list[int], scored: dict[str, float]) -> None:
+    Path("talks.toml").write_text(SUITE)
+    assert generate("--command", COMMAND).exit_code == 0
+    for turn in damaged:
+        path = Path(f"made/one.0.turn{turn}.png")
+        path.write_bytes(path.read_bytes()[:40])
+    with serving(Script(rule=reply)) as server:
+        result = run(f"vllm:mock@{server.url}")
+        assert server.stats.requests == len(scored)
+    if damaged != [1, 2, 3]:
+        assert f"one: there is no picture of turn {damaged[0]} that can be read" in result.stderr
+    scores = ResultStore.open(folder / "results", read_only=True).read("scores").collect()
+    values = dict(scores.select("dimension", "value").iter_rows())
+    assert {name: value for name, value in values.items() if value is not None} == scored
+    assert len(values) == 6 and set(scores.filter(pl.col("value").is_null())["unscored_reason"]) == {"bad_media"}
+
+
+def test_a_question_about_a_later_turn_needs_no_source_of_the_prompt(folder: Path) -> None:
+    ask = "Was {source} changed into {result} as this says? {instruction}"
+    table = f'[[question]]\nid = "done"\nask = "{ask}"\nanswer = "yes/no"\nshows = ["source", "result"]\nturn = 2\n'
+    Path("talks.toml").write_text(f'name = "talks"\nprompts = "prompts.jsonl"\n{table}')
+    prompts({"prompt_id": "one", "turns": ["a blue star", *TURNS]})
+    assert salon("bench", "generate", "prompts.jsonl", "--output", "made", "--generator", "draw:0").exit_code == 0
+    with serving(Script(rule=reply)) as server:
+        result = run(f"vllm:mock@{server.url}")
+    assert result.exit_code == 0 and "1 rows scored, 0 unscored" in result.output, result.output
+    store = ResultStore.open(folder / "results", read_only=True)
+    [shown] = store.read("judge_calls").collect()["shown"]
+    made = store.read("generations").collect().filter(model="ours").sort("turn")["sha256"]
+    assert json.loads(shown) == [["source", made[0]], ["result", made[1]]]
+    Path("talks.toml").write_text(Path("talks.toml").read_text().replace("turn = 2", "turn = 1"))
+    refused = run("pixels:")
+    assert (refused.exit_code, "'source'" in refused.stderr) == (2, True), "what the first turn edits is the prompt's"
 
 
 def test_items_of_each_turn_are_asked_about_their_turn(folder: Path) -> None:
@@ -345,3 +391,25 @@ def test_no_reply_is_a_score_by_accident_and_words_of_turns_stay_data(folder: Pa
     assert shapes[0] == shapes[1]
     with pytest.raises(InputError, match="turns of a conversation"):
         make_reward("suite:./talks.toml", judge=ReplayJudge(["Answer: yes"]), source="prompts.jsonl")
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_an_export_names_the_turn_of_each_file(folder: Path, wide: bool) -> None:
+    prompts({"prompt_id": "one", "turns": ["a blue star", *TURNS], "checks": ["Is there a star?"] * 4})
+    head = SUITE.partition("shows")[0]
+    done = '[[question]]\nid = "done"\nask = "{each}"\nanswer = "yes/no"\neach = "checks"\nturn = "each"\n'
+    alone = '[[question]]\nid = "turn"\nask = "Is there exactly one object?"\nanswer = "yes/no"\nturn = 2\n'
+    Path("talks.toml").write_text(head + done + alone)
+    assert generate("--generator", "draw:0").exit_code == 0
+    run = salon(
+        "bench", "run", "./talks.toml", "--model", "draw", "--generations", "made", "--judge", "pixels:", "--format", "json"
+    )
+    assert run.exit_code == 0, run.output
+    done = salon("results", "export", json.loads(run.stdout)[0]["run_id"], "--format", "jsonl", *(["--wide"] if wide else []))
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(rows) == (4 if wide else 5)
+    for row in rows:
+        assert row["uri"].endswith(f"one.0.turn{row['turn']}.png")
+    assert sorted({row["turn"] for row in rows}) == [1, 2, 3, 4]
+    if wide:
+        assert "turn_score" in rows[0], "a question of that name keeps a column of its own"

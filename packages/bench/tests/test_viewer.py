@@ -720,6 +720,11 @@ def test_a_folder_that_another_package_made_is_shown_by_it(store: Path, tmp_path
     assert rows_of("s3://bucket/results") is None
 
 
+def test_the_folder_around_a_store_names_it(store: Path) -> None:
+    with pytest.raises(InputError, match=f"salon view {re.escape(str(store))}"):
+        rows_of(store.parent)
+
+
 def test_a_part_is_written_as_files_whose_links_lead_to_files(store: Path, tmp_path: Path) -> None:
     [run_id, *_] = ResultStore.open(store).read("runs").collect()["run_id"].sort()
     folder = tmp_path / "chosen"
@@ -748,3 +753,32 @@ def test_an_export_of_too_many_pages_writes_nothing(store: Path, tmp_path: Path,
     refused = CliRunner().invoke(main, ["view", str(store), "--export", str(tmp_path / "all")])
     assert (refused.exit_code, (tmp_path / "all").exists()) == (2, False)
     assert "more than 2 pages" in refused.output
+
+
+def test_a_mark_of_one_is_a_number_and_a_share_of_one_a_yes(tmp_path: Path) -> None:
+    opened = ResultStore.open(tmp_path / "marks")
+    rows = [score(prompt, "m", "beauty", mark) for prompt, mark in (("p0", 1.0), ("p1", 4.0))]
+    opened.append("scores", pl.DataFrame([*rows, score("p0", "m", "there", 1.0)]), run_id="one")
+    opened.append("runs", pl.DataFrame([run_row("one")]), run_id="one")
+    page = cases_page(StoreTables(tmp_path / "marks"), {"run": ["one"]})
+    kinds = re.findall(r'chip (\w+)" [^>]*><bdi>(\w+)</bdi> <b><bdi>([^<]+)', page)
+    assert sorted(kinds) == [("number", "beauty", "1"), ("number", "beauty", "4"), ("yes", "there", "1")]
+
+
+def test_a_store_of_published_tables_opens_with_its_boards(tmp_path: Path) -> None:
+    store = ResultStore.open(tmp_path / "store")
+    rows = [{"run_id": f"published-{name}", "suite": "B", "source": "a paper", "salon_version": "0"} for name in "ab"]
+    store.append("runs", pl.DataFrame(rows), run_id="published")
+    battles = {
+        "battle_id": ["1"],
+        "model_a": ["x"],
+        "model_b": ["y"],
+        "winner": ["tie"],
+        "rater_id": ["r"],
+        "mode": ["derived"],
+    }
+    store.append("battles", pl.DataFrame(battles), run_id="published")
+    page = runs_page(StoreTables(store.path))
+    assert "has no runs yet" in page
+    assert "2 imported tables of many models" in page and page.index("1 battle<") < page.index("published-a")
+    assert "vote" not in page

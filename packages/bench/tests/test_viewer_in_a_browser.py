@@ -119,6 +119,7 @@ def test_the_keyboard_alone_leads_from_the_runs_to_a_reply_and_back(browser: Bro
         page.wait_for_function("() => document.querySelector('.picture img').naturalWidth > 0")
         page.keyboard.press("Escape")
         expect(page.get_by_role("status")).to_contain_text("1 of 70 cases")
+        page.wait_for_load_state()  # the script listens
         page.keyboard.press("Escape")
         expect(page.locator("h1")).to_contain_text("Runs")
 
@@ -159,7 +160,7 @@ def test_disagreement_of_two_judges_is_a_filter_and_a_mark(browser: Browser, add
 
 def test_the_keyboard_leads_from_the_battles_to_one_and_to_all_of_its_pair(browser: Browser, address: str) -> None:
     with watched(browser, address) as page:
-        page.get_by_role("link", name="3 votes").click()
+        page.get_by_role("link", name="3 battles").click()
         expect(page.get_by_role("status")).to_contain_text("3 of 3 rows")
         page.get_by_label("Winner").select_option("pencil")
         page.get_by_role("button", name="Show", exact=True).click()
@@ -190,7 +191,7 @@ def test_a_run_of_two_thousand_cases_is_looked_at_while_it_goes_on(
         run = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             with watched(browser, url) as page:
-                for _ in range(100):
+                for _ in range(600):
                     if page.locator(".state.running").count():
                         break
                     page.wait_for_timeout(100)

@@ -144,6 +144,12 @@ def test_a_line_chart_is_drawn_of_any_numbers(lines, thresholds, log) -> None:
     all_drawn(chart.svg())
 
 
+def test_an_axis_of_shares_ends_at_1_and_begins_at_0_though_the_last_digit_is_rounded() -> None:
+    for low, high in ((0.2, 1 + 2**-52), (-(2**-60), 0.9)):
+        labels = [text for _, text in _labels(ForestPlot("share", [PlotRow("x", 0.5, low, high)]).html())]
+        assert float(labels[0]) >= 0 and labels[-1] == "1.00", labels
+
+
 def test_a_heat_cell_without_a_number_has_no_colour() -> None:
     cells = {"a": HeatCell("–", math.nan), "b": HeatCell("1", math.inf), "c": HeatCell("1", -math.inf)}
     assert re.findall(r"<td[^>]*>", HeatTable("t", ["a", "b", "c"], [("m", cells)]).html())[1:] == [

@@ -2,6 +2,7 @@
 
 import io
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import av
@@ -15,11 +16,13 @@ from hypothesis import strategies as st
 
 from salon_curate.cli import curate
 from salon_curate.clips import watch
-from salon_curate.cutting import cut, cut_at
+from salon_curate.cutting import _Clips, cut, cut_at
 from salon_curate.dataset import DataSet, Picture, read_rows
 from salon_curate.importing import clips_of
 from salon_curate.pipeline import PIPELINE
 from salon_curate.running import run, verify
+from salon_judges.media.video_container import outline
+from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS
 from salon_synthetic.videos import Shot, write_shots
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
@@ -68,6 +71,23 @@ def test_clips_have_the_pictures_of_their_shots_and_the_sound_that_was_heard_wit
         left = min(tone_s - begin, count / 10)
         assert loud_until(clip) == pytest.approx(left, abs=0.03) if left > 0.03 else loud_until(clip) < 0.06
     assert cut_at(film, cuts) == clips
+
+
+@pytest.mark.parametrize("ending", ["mp4", "matroska"])
+@pytest.mark.parametrize("aspect", [Fraction(1), Fraction(2), Fraction(16, 11), Fraction(1, 2)])
+def test_clips_keep_the_shape_of_the_videos_pixels(aspect, ending):
+    film = io.BytesIO()
+    with av.open(film, "w", format=ending) as container:
+        stream = container.add_stream("libx264", rate=10)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        stream.codec_context.sample_aspect_ratio = aspect
+        for seed in (1, 1, 1, 1, 2, 2, 2, 2):
+            grey = np.random.default_rng(seed).integers(0, 255, (48, 64, 3), np.uint8)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(grey, format="rgb24")))
+        container.mux(stream.encode())
+    whole, clips = film.getvalue(), cut_at(film.getvalue(), [0.4])
+    plans = [outline(each, DEFAULT_VIDEO_LIMITS) for each in (whole, *clips)]
+    assert [plan.aspect for plan in plans] == [aspect] * 3
 
 
 def test_a_video_of_one_shot_stays_as_it_is_and_odd_sizes_and_turns_are_kept(tmp_path):
@@ -135,3 +155,19 @@ def test_a_source_that_is_no_data_set_with_clips_is_refused(films, tmp_path):
         clips_of(films.folder, [])
     with pytest.raises(InputError, match="is no data set"):
         clips_of(tmp_path, [])
+
+
+def test_the_encoder_of_a_clip_ends_with_its_pictures_and_not_with_the_film(tmp_path, monkeypatch):
+    """One holds 450 MB of a film of 3,840 × 2,160 pixels, and a film may have hundreds of shots."""
+    film = write_shots(tmp_path / "film.mp4", [Shot(0.4, 1 + number) for number in range(8)], tone=(3.2, -20.0)).read_bytes()
+    at_work = []
+    see = _Clips.see
+
+    def counted(clips, frame, at_s):
+        see(clips, frame, at_s)
+        at_work.append(sum(clip._pictures is not None and clip.seen for clip in clips._open.values()))
+
+    monkeypatch.setattr(_Clips, "see", counted)
+    clips = cut_at(film, [0.4 * number for number in range(1, 8)])
+    assert [len(pictures(clip)) for clip in clips] == [4] * 8
+    assert len(at_work) == 32 and set(at_work) == {1}

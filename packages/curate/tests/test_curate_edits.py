@@ -23,6 +23,7 @@ from salon_curate.release import release
 from salon_curate.running import run
 from salon_curate.selection import read_columns, save_selection, select
 from salon_synthetic import generate, png
+from salon_synthetic.videos import write_clip
 from salon_taxonomy.enums import MediaRole
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Reply
@@ -73,6 +74,19 @@ def dataset(tmp_path):
     return made
 
 
+@pytest.mark.parametrize(("role", "words"), [("source", "the edited picture is a video"), ("result", "the result is a video")])
+def test_a_video_is_named_as_what_it_is_in_the_edit(tmp_path, role, words):
+    triples(tmp_path / "in")
+    write_clip(tmp_path / "in" / "clip.mp4", "clean", seconds=1)
+    row = {"id": "x", "source": "source.png", "instruction": "move", "result": "painted.bin", role: "clip.mp4"}
+    (tmp_path / "in" / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    made = DataSet.create(tmp_path / "d")
+    import_pictures(made, tmp_path / "in" / "rows.jsonl", columns=COLUMNS)
+    run(made, [edit])
+    [problem] = read_columns(made, [edit], ["edit_problem"]).collect()["edit_problem"]
+    assert words in problem, problem
+
+
 def test_drawn_edits_measure_as_they_were_drawn(dataset):
     columns = [*edit.writes, "edit_problem"]
     found = read_columns(dataset, [edit], columns).select("key", *columns).collect()
@@ -105,6 +119,32 @@ def test_the_comparison_agrees_with_plain_loops_and_is_symmetric(one, other):
     assert (found["kept_difference"] is None) == (not kept)
     if kept:
         assert found["kept_difference"] == pytest.approx(np.mean(kept))
+
+
+def grainy(size=(512, 384)):
+    """A picture with grain, as a camera makes it."""
+    random = np.random.default_rng(0)
+    smooth = Image.fromarray(random.integers(0, 255, (24, 32, 3), dtype=np.uint8)).resize(size, 3)
+    return Image.fromarray((smooth + random.normal(0, 12, (size[1], size[0], 1))).clip(0, 255).astype(np.uint8))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("size", [(256, 192), (384, 288), (512, 384), (768, 576), (1024, 768)])
+def test_a_result_of_any_size_and_orientation_is_compared_with_what_was_edited(size, turned):
+    source = grainy()
+    painted = source.copy()
+    painted.paste((255, 0, 0), (128, 96, 256, 288))  # an eighth
+    upright = {}
+    for name, picture in (("copy", source), ("edit", painted)):
+        made = picture.resize(size, 1)
+        turn = Image.Exif()
+        turn[0x0112] = 6 if turned else 1
+        upright[name] = encoded(made.rotate(90, expand=True) if turned else made, "JPEG", quality=95, exif=turn)
+    for one, other in (("image", "edited"), ("edited", "image")):
+        rows = {"key": ["copy", "edit"], one: list(upright.values()), other: [encoded(source)] * 2, "problem": [None] * 2}
+        copy, edited = edit.function(pl.DataFrame(rows, schema_overrides={"problem": pl.String})).iter_rows(named=True)
+        assert (copy["copied"], copy["changed_area"], edited["copied"]) == (True, 0.0, False)
+        assert edited["changed_area"] == pytest.approx(1 / 8, abs=0.03) and edited["kept_difference"] < 6
 
 
 def test_a_release_has_both_pictures_of_each_edit(dataset, tmp_path):

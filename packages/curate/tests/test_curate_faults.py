@@ -4,6 +4,7 @@ import contextlib
 import csv
 import errno
 import fcntl
+import json
 import os
 import random
 import resource
@@ -21,14 +22,16 @@ from click.testing import CliRunner
 from curate_world import alive, drawn, made, tree, workers_of
 from PIL import Image
 
+from salon_console import main
 from salon_curate import asks
 from salon_curate.cli import curate
-from salon_curate.dataset import DataSet, Picture
+from salon_curate.dataset import MANIFEST, DataSet, Picture
 from salon_curate.engine import inline
 from salon_curate.files import publish
+from salon_curate.importing import import_pictures
 from salon_curate.judging import journal_path, judge_stage, read_journal
 from salon_curate.measures import look
-from salon_curate.pipeline import PIPELINE
+from salon_curate.pipeline import PIPELINE, read_pipeline
 from salon_curate.running import run, verify
 from salon_synthetic import PixelJudge
 from salon_synthetic.videos import Shot, write_shots
@@ -214,6 +217,172 @@ peak = next(line.split()[1] for line in open("/proc/self/status") if line.starts
 print(len(found.set_aside), peak)
 sys.exit(1 if found.set_aside else 0)
 '''
+
+
+CLIP_STAGES = "".join(f'[[stage]]\nuse = "{name}"\n' for name in ("look", "watch", "stretches", "cut", "duplicates"))
+SALON = str(Path(sys.executable).with_name("salon"))
+
+
+def clips(folder: Path, count: int) -> Path:
+    """A folder of clips, a fifth of them with sound; of every twenty two begin alike, one is cut off and one is none."""
+    folder.mkdir()
+    for number in range(count):
+        path, seed = folder / f"c{number:05d}.mp4", number - 1 if number % 20 == 9 else number
+        larger = {"size": (160, 120), "tone": (0.6, -20.0)} if number % 5 == 0 else {"size": (64, 48)}
+        write_shots(path, [Shot(0.4, seed), Shot(0.4, number + 1)], **larger)
+        if number % 20 in (4, 13):
+            path.write_bytes(path.read_bytes()[:-300] if number % 20 == 4 else b"prose")
+    return folder
+
+
+def killed(words: list[str], environment: dict[str, str], wait) -> bool:
+    """Start a command in a process group of its own, and kill all of it after ``wait(process)``; false where it had ended."""
+    process = subprocess.Popen(
+        words, start_new_session=True, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    wait(process)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, 9)
+    errors = process.communicate(timeout=120)[1]
+    assert process.returncode in (0, -9), errors.decode()
+    return process.returncode == -9
+
+
+def hidden(folder: Path) -> list[str]:
+    return [str(path) for path in folder.rglob(".*") if path.name != ".locks"]
+
+
+@pytest.mark.parametrize(
+    ("count", "kills"), [pytest.param(60, 3, marks=pytest.mark.slow), pytest.param(600, 100, marks=pytest.mark.study)],
+    ids=["few", "many"],
+)  # fmt: skip
+@pytest.mark.timeout(0)
+def test_a_run_over_clips_that_is_killed_again_and_again_leaves_the_bytes_of_one_that_is_not(tmp_path, count, kills):
+    """Prints what it measured (``-s``)."""
+    pytest.importorskip("av")
+    calm, disturbed, temporary = tmp_path / "calm", tmp_path / "disturbed", tmp_path / "temporary"
+    dataset = DataSet.create(calm, "clips")
+    import_pictures(dataset, clips(tmp_path / "clips", count), shard_rows=6)
+    (calm / PIPELINE).write_text(CLIP_STAGES)
+    shutil.copytree(calm, disturbed)
+    temporary.mkdir()
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    run_words = [SALON, "curate", "run", "--workers", "2", "--quiet"]
+    began = time.monotonic()
+    subprocess.run([*run_words, str(calm)], check=True, capture_output=True, env=environment)
+    undisturbed = time.monotonic() - began
+    parts, draw = len(tree(calm, "columns")), random.Random(kills)
+    deaths = starts = rounds = 0
+
+    def wait(process):
+        enough = len(tree(disturbed, "columns")) + draw.uniform(0, parts / 20)
+        while process.poll() is None and len(tree(disturbed, "columns")) < enough:
+            time.sleep(draw.uniform(0, 0.05))
+        time.sleep(draw.uniform(0, 0.3))
+
+    while deaths < kills:
+        starts += 1
+        deaths += killed([*run_words, str(disturbed)], environment, wait)
+        now, before = tree(disturbed, "columns"), tree(calm, "columns")
+        assert now.items() <= before.items(), "no part is half written or another one"
+        if len(now) == parts:
+            rounds += 1
+            assert verify(DataSet.open(disturbed), read_pipeline(disturbed / PIPELINE, environment={}).stages) == []
+            shutil.rmtree(disturbed / "columns")
+    subprocess.run([*run_words, str(disturbed)], check=True, capture_output=True, env=environment)
+    assert tree(disturbed, "columns") == tree(calm, "columns") and tree(disturbed, "shards") == tree(calm, "shards")
+    assert verify(DataSet.open(disturbed), read_pipeline(disturbed / PIPELINE, environment={}).stages) == []
+    assert hidden(disturbed) == [] and list(temporary.iterdir()) == []
+    took = time.monotonic() - began
+    print(f"\n{count} clips, {parts} parts in {undisturbed:.0f} s; {deaths} kills in {starts} starts, {rounds} rounds")  # noqa: T201
+    print(f"{took:.0f} s in all; the bytes of the undisturbed run, none beside them")  # noqa: T201
+
+
+@pytest.mark.parametrize("kills", [pytest.param(2, marks=pytest.mark.slow), pytest.param(40, marks=pytest.mark.study)])
+@pytest.mark.timeout(0)
+def test_an_import_of_edits_that_is_killed_adds_all_or_nothing(tmp_path, kills):
+    """Prints what it measured (``-s``)."""
+    rows = []
+    (tmp_path / "in").mkdir()
+    for number in range(240):
+        for role in ("before", "after"):
+            (tmp_path / "in" / f"{number}-{role}.png").write_bytes(noise(number * 2 + (role == "after")))
+        rows.append({"key": f"e{number}", "prompt": "more", "source": f"{number}-before.png", "image": f"{number}-after.png"})
+    table = tmp_path / "in" / "edits.jsonl"
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    calm, disturbed = tmp_path / "calm" / "edits", tmp_path / "disturbed" / "edits"
+    words = ["--edited", "source", "--shard-rows", "8"]
+    DataSet.create(calm)
+    began = time.monotonic()
+    subprocess.run([SALON, "curate", "import", str(calm), str(table), *words], check=True, capture_output=True)
+    undisturbed = time.monotonic() - began
+    whole, draw, deaths, starts, partial = tree(calm, "shards"), random.Random(kills), 0, 0, 0
+    DataSet.create(disturbed)
+
+    def wait(process):
+        time.sleep(draw.uniform(0.3, 1.1) * undisturbed)
+
+    while deaths < kills:
+        starts += 1
+        deaths += killed([SALON, "curate", "import", str(disturbed), str(table), *words], dict(os.environ), wait)
+        opened = DataSet.open(disturbed)
+        assert opened.rows in (0, len(rows)) and verify(opened, []) == []
+        partial += opened.rows == 0 and (disturbed / "shards").exists()
+        if opened.rows:
+            assert tree(disturbed, "shards") == whole and (disturbed / MANIFEST).read_bytes() == (calm / MANIFEST).read_bytes()
+            shutil.rmtree(disturbed)
+            DataSet.create(disturbed)
+    subprocess.run([SALON, "curate", "import", str(disturbed), str(table), *words], check=True, capture_output=True)
+    assert tree(disturbed, "shards") == whole and (disturbed / MANIFEST).read_bytes() == (calm / MANIFEST).read_bytes()
+    assert hidden(disturbed) == []
+    print(f"\nimport of {len(rows)} edits: {undisturbed:.1f} s; {deaths} kills in {starts} starts, {partial} among the shards")  # noqa: T201
+
+
+def noise(seed: int) -> bytes:
+    stream = BytesIO()
+    Image.frombytes("RGB", (64, 64), random.Random(seed).randbytes(64 * 64 * 3)).save(stream, "PNG")
+    return stream.getvalue()
+
+
+def test_two_runs_over_the_same_shards_exclude_each_other_and_those_over_others_do_not(tmp_path):
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 2))
+    (dataset.folder / PIPELINE).write_text('[[stage]]\nuse = "look"\n')
+    words = [SALON, "curate", "run", str(dataset.folder), "--quiet"]
+    with dataset.working_on(range(1, 3)):
+        refused = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert (refused.returncode, refused.stdout) != (0, "") and "another process works on these shards" in refused.stderr
+        assert tree(dataset.folder, "columns") == {}
+        beside = subprocess.run([*words, "--shards", "0"], capture_output=True, text=True, check=False)
+        assert beside.returncode == 0 and beside.stdout.startswith("1 part made")
+    part = dataset.folder / look.folder / ".00001-x.parquet.4711-0badcafe.tmp"
+    other = part.with_name(".00009-x.parquet.4711-0badcafe.tmp")
+    for path in (part, other):
+        path.touch()
+    assert subprocess.run(words, capture_output=True, text=True, check=True).stdout.startswith("3 parts made")
+    assert (part.exists(), other.exists()) == (False, True)
+
+
+def test_what_a_killed_init_was_writing_is_gone_after_the_next(tmp_path):
+    (tmp_path / "d").mkdir()
+    for name in (MANIFEST, PIPELINE):
+        (tmp_path / "d" / f".{name}.123-0badcafe.tmp").write_text("{")
+    assert CliRunner().invoke(curate, ["init", str(tmp_path / "d")]).exit_code == 0
+    assert sorted(path.name for path in (tmp_path / "d").iterdir()) == sorted([MANIFEST, PIPELINE])
+    (tmp_path / "e").mkdir()
+    (tmp_path / "e" / ".notes.tmp").touch()
+    assert "the folder is not empty" in CliRunner().invoke(main, ["curate", "init", str(tmp_path / "e")]).output
+    (tmp_path / "circle").symlink_to("circle")
+    assert "cannot be written" in CliRunner().invoke(main, ["curate", "init", str(tmp_path / "circle")]).output
+
+
+def test_a_folder_without_locks_is_worked_in_all_the_same(tmp_path, monkeypatch):
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 1))
+
+    def refusing(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "lockf", refusing)
+    assert run(dataset, [look], engine=inline).made == 2
 
 
 def little(number: int) -> bytes:

@@ -28,7 +28,7 @@ from salon_curate.lineage import why
 from salon_curate.measures import fields, look
 from salon_curate.pipeline import PIPELINE, read_pipeline
 from salon_curate.running import run
-from salon_curate.selection import predicate, read_columns
+from salon_curate.selection import predicate, read_columns, save_selection, select
 from salon_curate.stages import expected_parts
 from salon_curate.tasks import Spent
 from salon_judges.asking.spending import RunLimits
@@ -175,7 +175,7 @@ def test_a_server_that_answers_no_question_leaves_its_shards_open_and_the_next_r
     lost, again = ran(down), ran()
     assert lost.exit_code == 1 and "0 parts made" in lost.stdout, lost.output
     assert "4 questions got no reply" in lost.stderr and f"HTTP {status}" in lost.stderr
-    assert (again.exit_code, again.stdout) == (0, "2 parts made with 0 rows without a value, 0 kept\n"), again.output
+    assert (again.exit_code, again.stdout) == (0, "2 parts made, 0 were there; 0 rows without a value\n"), again.output
 
 
 def test_refused_questions_are_null_for_good_when_that_is_allowed_and_never_before(dataset):
@@ -474,6 +474,28 @@ def test_why_tells_of_every_picture_what_the_tables_hold(tmp_path):
         for stage, entry in zip(stages, told["stages"], strict=True):
             values = {stage.problem if name == "problem" else name: each for name, each in entry["values"].items()}
             assert values == {name: facts[name] for name in (*stage.writes, stage.problem)}
+
+
+def test_why_agrees_with_every_saved_selection_and_names_the_conditions_that_fail(tmp_path):
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 2), shard_rows=5)
+    run(dataset, [look])
+    middle = read_columns(dataset, [look], ["sharpness"]).collect()["sharpness"].median()
+    stages = [look, judge_stage(asks.alignment(), Counting(scores), when=f"contrast > 1 AND sharpness >= {middle}")]
+    run(dataset, stages)
+    table = read_columns(dataset, stages, ["sharpness", "alignment"]).collect()
+    assert 0 < table["alignment"].null_count() < len(table)
+    conditions = {"sharp": f"sharpness >= {middle}", "plain": "contrast > 1", "aligned": "alignment >= 1"}
+    for name, chosen in (("all", list(conditions)), ("one", ["sharp"])):
+        saved = select(dataset, stages, {each: conditions[each] for each in chosen}, name)
+        save_selection(dataset, stages, saved)
+        for key, kept in zip(table["key"], saved.mask, strict=True):
+            assert why(dataset, stages, key)["selections"][name]["kept"] == kept
+    for row in table.iter_rows(named=True):
+        told = why(dataset, stages, row["key"])["selections"]["all"]
+        assert ("sharp" in told["fails"]) == (row["sharpness"] < middle)
+        assert ("aligned" in told["no_value"]) == (row["alignment"] is None)
+        assert all(sql == conditions[name] for name, sql in told["fails"].items() if name in conditions)
+    assert not any(why(dataset, [], key)["selections"]["one"]["kept"] for key in table["key"])  # no stage: no value
 
 
 @pytest.mark.parametrize(

@@ -244,7 +244,9 @@ def test_the_commands_print_plan_and_drift(tmp_path, few):
 
     assert "2 of 16" in call("plan", folder) and "1 judge" in call("plan", folder, "--share", 0.2)
     assert json.loads(call("plan", folder, "--format", "json"))["stages"][1]["totals"]["calls"]["value"] == pytest.approx(64)
-    assert call("run", folder, "--quiet", "--engine", "inline").startswith("26 parts made with 0 rows without a value, 6 kept")
+    assert call("run", folder, "--quiet", "--engine", "inline").startswith(
+        "26 parts made, 6 were there; 0 rows without a value"
+    )
     assert "agrees" in call("drift", folder, "--stage", "agreement", "--rows", 20)
     moved = call("drift", folder, "--stage", "agreement", "--now", "pixels:blur=8", "--at-most", 0.01)
     assert "is above --at-most 0.01" in moved

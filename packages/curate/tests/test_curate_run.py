@@ -172,7 +172,7 @@ def test_a_stage_over_all_shards_has_a_process_of_its_own_and_its_death_is_named
     assert done.output.startswith("2 parts made") and "shard all: its worker died 3 times (signal 9)" in done.stderr
     assert "not finished: 2 shards;" in str(done.exception)
     monkeypatch.delenv("KILLED")
-    assert CliRunner().invoke(curate, words).output.startswith("2 parts made with 0 rows without a value, 2 kept")
+    assert CliRunner().invoke(curate, words).output.startswith("2 parts made, 2 were there; 0 rows without a value")
 
 
 @pytest.mark.slow  # kills at length

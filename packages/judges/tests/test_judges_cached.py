@@ -233,12 +233,21 @@ def test_a_folder_with_replies_of_several_versions_needs_a_choice(tmp_path: Path
         CachedJudge.replay(folder, "another")
 
 
-@pytest.mark.parametrize("make", [lambda path: None, lambda path: path.mkdir(), lambda path: path.write_text("{}")])
-def test_what_is_no_folder_of_replies_is_not_replayed(tmp_path: Path, make: Callable[[Path], object]) -> None:
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda path: None, "there is no such folder"),
+        (lambda path: path.mkdir(), "there is no reply"),
+        (lambda path: path.write_text("{}"), "is a file, not a folder"),
+    ],
+)
+def test_what_is_no_folder_of_replies_is_not_replayed(tmp_path: Path, make: Callable[[Path], object], said: str) -> None:
     path = tmp_path / "replies"
     make(path)
-    with pytest.raises(InputError, match="no reply"):
+    with pytest.raises(InputError, match=said):
         open_judge(f"replay:{path}", {})
+    with pytest.raises(InputError, match="names no folder"):
+        open_judge("replay:", {})
     assert path.is_dir() is False or not list(path.iterdir())
 
 

@@ -102,6 +102,11 @@ def test_a_text_that_names_no_judge_is_explained(text: str) -> None:
     assert str(caught.value)
 
 
+def test_an_address_without_http_is_answered_with_the_two_ways_to_write_it() -> None:
+    with pytest.raises(InputError, match=r"openai:MODEL@http://HOST:PORT/v1, or vllm:MODEL@HOST:PORT"):
+        read_settings("openai:m@localhost:8000")
+
+
 @given(st.text(max_size=40), st.sampled_from(["", "openai:", "vllm:", "openai:m@http://", "vllm:m@"]))
 def test_no_text_raises_anything_else(text: str, start: str) -> None:
     try:

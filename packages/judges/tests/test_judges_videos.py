@@ -3,11 +3,14 @@
 import asyncio
 import base64
 import json
+import time
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from salon_bench.runs.pictures import narrowed
 from salon_judges.clients import ChatSettings
@@ -17,10 +20,12 @@ from salon_judges.clients.settings import VideoInput
 from salon_judges.clients.specification import read_settings
 from salon_judges.media import VideoPolicy, prepare_video
 from salon_judges.media.policy import PicturePolicy
+from salon_judges.media.video_sampling import sample_video
 from salon_synthetic.videos import write_clip
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media, Question
 from salon_taxonomy.records import MediaKind
+from salon_taxonomy.verdict import Unscored
 
 pytest.importorskip("av")
 
@@ -107,3 +112,73 @@ def test_the_runner_takes_no_more_frames_than_the_judge_wants() -> None:
     for nothing in (None, {}, {"judge": "text"}, {"videos": None}, settings().model_dump(mode="json")):
         assert narrowed(policy, nothing) == policy
     assert narrowed(PicturePolicy(), own) == PicturePolicy()
+
+
+def with_cover(*, first: bool, film: bool = True) -> bytes:
+    """An MP4 file of a blue film (64 × 64), if any, and a red cover (320 × 200), which may precede the film in its head."""
+    import av
+    from av.stream import Disposition
+
+    file = BytesIO()
+    with av.open(file, "w", format="mp4") as container:
+        tracks = [(container.add_stream("libx264", rate=10), (64, 64), "blue", 10)] if film else []
+        tracks.append((container.add_stream("mjpeg", rate=1), (320, 200), "red", 1))
+        tracks[-1][0].disposition = Disposition.attached_pic
+        for stream, size, _, _ in tracks:
+            stream.width, stream.height = size
+            stream.pix_fmt = "yuvj420p" if size[0] == 320 else "yuv420p"
+        for stream, size, colour, count in tracks:
+            for _ in range(count):
+                frame = av.VideoFrame.from_image(Image.new("RGB", size, colour)).reformat(format=stream.pix_fmt)
+                container.mux(stream.encode(frame))
+            container.mux(stream.encode())
+    return b"".join(_moved(box) if first and box[4:8] == b"moov" else box for box in _boxes(file.getvalue()))
+
+
+def _boxes(data: bytes) -> list[bytes]:
+    boxes = []
+    while data:
+        size = int.from_bytes(data[:4], "big")
+        boxes.append(data[:size])
+        data = data[size:]
+    return boxes
+
+
+def _moved(moov: bytes) -> bytes:
+    order = {b"mvhd": 0, b"udta": 1}
+    return moov[:8] + b"".join(sorted(_boxes(moov[8:]), key=lambda box: order.get(box[4:8], 2)))
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_a_cover_is_never_taken_for_the_video_wherever_it_stands(first: bool) -> None:
+    film = sample_video(with_cover(first=first), VideoPolicy()).film
+    sizes = {Image.open(BytesIO(frame.image.data)).size for frame in film.frames}
+    assert (sizes, film.duration_s, len(film.frames)) == ({(64, 64)}, 1.0, 5)
+
+
+def test_a_file_with_nothing_but_a_cover_is_no_video() -> None:
+    alone = sample_video(with_cover(first=False, film=False), VideoPolicy())
+    assert isinstance(alone, Unscored)
+    assert "no video in the file" in alone.detail or "damaged" in alone.detail
+
+
+def test_hundreds_of_streams_and_attachments_cost_no_more_than_their_bytes() -> None:
+    import av
+
+    file = BytesIO()
+    with av.open(file, "w", format="matroska") as container:
+        streams = [container.add_stream("mpeg4", rate=10) for _ in range(120)]
+        for stream in streams:
+            stream.width, stream.height, stream.pix_fmt = 32, 32, "yuv420p"
+        cover = BytesIO()
+        Image.new("RGB", (320, 200), "red").save(cover, "JPEG")
+        for number in range(200):
+            kind = "image/jpeg" if number % 2 else "application/octet-stream"
+            container.add_attachment(f"{number}.jpg", kind, cover.getvalue())
+        for stream in streams:
+            container.mux(stream.encode(av.VideoFrame.from_image(Image.new("RGB", (32, 32), "blue"))))
+            container.mux(stream.encode())
+    began = time.perf_counter()
+    film = sample_video(file.getvalue(), VideoPolicy()).film
+    assert [Image.open(BytesIO(frame.image.data)).size for frame in film.frames] == [(32, 32)]
+    assert time.perf_counter() - began < 20

@@ -51,5 +51,5 @@ def test_pictures_that_are_too_small_and_weights_that_cannot_be_had_are_named(mo
 
     monkeypatch.setattr(torchvision.models, "alexnet", none)
     room._loaded.cache_clear()
-    with pytest.raises(InputError, match=r"cannot be had \(no network\)"):
+    with pytest.raises(InputError, match=r"cannot be loaded \(no network\)"):
         room.lpips(*pictures())

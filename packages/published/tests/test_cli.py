@@ -1,15 +1,19 @@
 """The ``salon papers`` commands: what they print, in which form, and how they refuse."""
 
 import csv
+import dataclasses
 import io
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from salon_console import main
-from salon_published import check, load, tables
+from salon_published import check, load, table, tables
 
 
 def salon(*words: str) -> Result:
@@ -81,3 +85,36 @@ def test_an_unknown_table_exits_2_and_offers_close_ids(command: str) -> None:
     assert result.exit_code == 2
     assert "no such published table 'prsm:1' (allowed: prism:1" in result.stderr
     assert result.stdout == ""
+
+
+def test_the_number_of_numpys_threads_changes_no_digit_of_a_board() -> None:
+    words = [
+        sys.executable,
+        "-c",
+        "import salon_console; salon_console.main()",
+        "papers",
+        "board",
+        "text-to-image",
+        "--format",
+        "json",
+    ]
+    boards = []
+    for threads in ("1", None):
+        environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+        environment |= {} if threads is None else {"OPENBLAS_NUM_THREADS": threads}
+        done = subprocess.run(words, env=environment, capture_output=True, check=True)
+        boards.append(done.stdout)
+    assert boards[0] == boards[1]
+
+
+def test_a_name_that_a_spreadsheet_would_run_is_a_text_in_every_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sheet = table("vmbench:1")
+    name = '=HYPERLINK("https://evil.example")'
+    hostile = dataclasses.replace(sheet, keys=((name,), *sheet.keys[1:]), names=(name, *sheet.names[1:]))
+    monkeypatch.setattr("salon_published.table", lambda _: hostile)
+    printed = salon("show", "vmbench:1", "--format", "csv")
+    assert salon("show", "vmbench:1", "--output", str(tmp_path / "out.csv")).exit_code == 0
+    for text in (printed.stdout, (tmp_path / "out.csv").read_text(encoding="utf-8")):
+        rows = list(csv.reader(io.StringIO(text)))
+        assert rows[1][0] == f"'{name}"
+        assert rows[1][1] == sheet.printed["overall"][0]

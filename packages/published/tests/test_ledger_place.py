@@ -52,6 +52,28 @@ def test_numbers_of_one_benchmark_give_no_interval_and_others_are_named_next(tmp
     assert following["rivals"].is_sorted(descending=True) and following["rivals"][0] > 5
 
 
+def test_numbers_of_a_capability_are_placed_on_its_board(tmp_path: Path) -> None:
+    file = written(tmp_path, "benchmark,track,value\nOneIG-EN,text,0.90\n")
+    placing = place(file, "text-to-image", capability="text")
+    alone = ledger_board(compared_scores("text-to-image", capability="text")).table
+    assert set(placing.board["model"]) == {*alone["model"], YOURS}
+    assert placing.header.startswith("the ledger of 2026-11-26, text-to-image, text, and mine.csv")
+    assert (placing.numbers, placing.left_out) == (1, 0)
+
+
+def test_numbers_that_measure_something_else_are_left_out_and_counted(tmp_path: Path) -> None:
+    alone = place(written(tmp_path, "benchmark,track,value\nOneIG-EN,text,0.90\n"), "text-to-image", capability="text")
+    among = place(written(tmp_path, GOOD), "text-to-image", capability="text")
+    assert (among.numbers, among.left_out) == (1, 3)
+    assert among.board.equals(alone.board)
+    result = CliRunner().invoke(main, ["papers", "place", str(tmp_path / "mine.csv"), "--capability", "text"])
+    assert "1 number compared; 3 measure something else." in result.output
+    with pytest.raises(InputError, match="no number of the file measures text"):
+        place(written(tmp_path, "benchmark,track,value\nGenEval,counting,0.80\n"), "text-to-image", capability="text")
+    with pytest.raises(InputError, match="GenEval"):
+        place(written(tmp_path, GOOD.replace("GenEval", "GenEvil", 1)), "text-to-image", capability="text")
+
+
 @for_each(
     ("old", "new", "said"),
     [

@@ -1,31 +1,24 @@
 """The quickstart: from an empty folder to a ranked store and a report; twice is harmless; a wrong folder is refused."""
 
-import re
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pytest
 from click.testing import CliRunner
 
+from for_each import for_each
 from salon_console import main
-from salon_published import cells, tables
-from salon_published.consensus import BASELINE, generator_scores
-from salon_published.consensus_page import consensus_page, track_ranks
+from salon_published.ledger import ledger_scores
+from salon_published.ledger_page import ledger_page
+from salon_published.manifest import GenerationTask
 from salon_published.quickstart import Quickstart, quickstart
 from salon_published.registry import model, models
+from salon_published.rows import vote_rows
+from salon_published.tables import all_cells, ledger, tables
+from salon_ranking import Battles, rank
 from salon_store import ResultStore
 from salon_taxonomy.errors import SalonError
-
-BENCHMARKS = {
-    "MagicBench": 14,
-    "GenEval++": 8,
-    "T2I-CompBench": 8,
-    "PRISM-Bench": 19,
-    "PRISM-Bench-ZH": 7,
-    "Magic-Bench-377": 12,
-    "Artificial Analysis": 11,
-}
-"""Each benchmark with the number of generators that the papers score on it."""
 
 
 @pytest.fixture(scope="module")
@@ -33,32 +26,29 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Quickstart:
     return quickstart(tmp_path_factory.mktemp("quickstart") / "store")
 
 
-def test_forty_two_generators_of_seven_benchmarks_are_scored() -> None:
-    scores = generator_scores()
-    counted = scores.group_by("benchmark").agg(pl.col("model").n_unique())
-    assert dict(counted.iter_rows()) == BENCHMARKS
-    assert scores["model"].n_unique() == 42
-    assert {model(name).kind for name in scores["model"].unique()} == {"generator"}
-
-
-def test_the_board_ranks_every_generator_and_fixes_the_baseline(first: Quickstart) -> None:
-    table = first.consensus.board.table
-    assert table.height == 42
-    baseline = table.row(by_predicate=pl.col("model") == BASELINE, named=True)
-    assert (baseline["rating"], baseline["ci_low"], baseline["ci_high"]) == (1000.0, 1000.0, 1000.0)
-    assert table["rating"].is_sorted(descending=True)
-    assert sum(first.consensus.benchmarks.values()) == sum(BENCHMARKS.values())
+def test_every_task_has_a_board_of_generators_and_one_of_them_is_fixed(first: Quickstart) -> None:
+    assert list(first.boards) == list(GenerationTask)
+    for board in first.boards.values():
+        rated = board.table.drop_nulls("rating")
+        assert rated.drop_nulls("ci_low")["rating"].is_sorted(descending=True)
+        (baseline,) = board.baselines
+        assert rated.filter(model=baseline).select("rating", "ci_low", "ci_high").row(0) == (1000.0, 1000.0, 1000.0)
+        assert {model(name).kind for name in rated["model"]} == {"generator"}
+    assert first.boards[GenerationTask.TEXT_TO_IMAGE].table.height > 200
 
 
 def test_the_store_holds_every_row_and_every_battle_says_it_was_derived(first: Quickstart) -> None:
     store = ResultStore.open(first.given, read_only=True)
     rows = {info.table: info.rows for info in store.tables()}
-    assert rows["battles"] == first.battles
-    assert rows["leaderboards"] == 42
-    assert rows["published"] == cells().height
-    assert rows["runs"] == len({each.id for each in tables() if each.spec.rows == "generator"})
+    assert rows["battles"] == first.battles + vote_rows().height
+    assert rows["leaderboards"] == sum(board.table.drop_nulls("rating").height for board in first.boards.values())
+    assert rows["published"] == all_cells().height
     assert first.added == sum(rows.values())
-    assert store.sql("SELECT DISTINCT mode FROM battles").rows() == [("derived",)]
+    modes = "SELECT mode, count(*) FROM battles GROUP BY ALL ORDER BY mode"
+    assert store.sql(modes).rows() == [("derived", first.battles), ("public", 2_060)]
+    assert store.sql("SELECT DISTINCT board FROM leaderboards ORDER BY 1").rows() == sorted(
+        (str(task),) for task in GenerationTask
+    )
 
 
 def test_a_second_call_adds_nothing_and_writes_the_same_report(first: Quickstart) -> None:
@@ -68,8 +58,15 @@ def test_a_second_call_adds_nothing_and_writes_the_same_report(first: Quickstart
     assert again.added == 0
     for counts in told.values():  # each step is told from nothing to all of it
         assert counts == [(done, len(counts) - 1) for done in range(len(counts))]
-    assert len(told) == 2
-    assert again.report.read_bytes() == before
+    assert len(told) == 3
+    assert again.report.read_bytes() == before == ledger_page().encode()
+
+
+def test_plain_duckdb_finds_the_rows_in_the_catalog(first: Quickstart) -> None:
+    with duckdb.connect(str(first.given / "catalog.duckdb"), read_only=True) as connection:
+        counted = {table: connection.sql(f"SELECT count(*) FROM {table}").fetchall()[0][0] for table in ("scores", "battles")}
+    store = ResultStore.open(first.given, read_only=True)
+    assert counted == {info.table: info.rows for info in store.tables() if info.table in counted} and counted["scores"]
 
 
 def test_the_questions_have_answers(first: Quickstart) -> None:
@@ -77,28 +74,30 @@ def test_the_questions_have_answers(first: Quickstart) -> None:
     answers = [store.sql(sql) for _, sql in first.questions]
     assert [answer.height > 0 for answer in answers] == [True, True, True]
     assert answers[0]["rank"].to_list() == list(range(1, 11))
+    source, columns, won = answers[1].row(0)
+    scores = ledger_scores().filter(pl.col("direction") != "none", ~pl.col("overall"), source=source)
+    assert 0 < won <= columns <= scores.filter(model="qwen-image").height
 
 
-def test_the_board_says_that_seven_benchmarks_are_few(first: Quickstart) -> None:
-    board = first.consensus.board
-    known = dict(board.table.select("model", pl.col("ci_low").is_not_null()).iter_rows())
-    assert known == {name: number > 1 for name, number in first.consensus.benchmarks.items()}
-    assert "degrees of freedom for some intervals" in " ".join(board.warnings)
-    assert board.table["degrees"].drop_nulls().is_between(1, 3).all()
-
-
-def test_the_command_prints_the_board_the_agreement_and_the_questions(first: Quickstart) -> None:
+def test_the_command_prints_the_boards_and_the_questions(first: Quickstart) -> None:
     done = CliRunner().invoke(main, ["quickstart", "--dir", str(first.given), "--top", "3"])
     assert done.exit_code == 0, done.output
-    assert "GPT-Image-1" in done.stdout
-    assert "791 published scores, 0 unscored" in done.stdout
-    assert "MagicBench" in done.stdout
+    for board in first.boards.values():
+        best = board.table.drop_nulls("ci_low")["model"][0]
+        assert model(best).name in done.stdout
+    assert f"{first.scores:,} published numbers, from which {first.battles:,} battles are derived" in done.stdout
+    assert f"{first.scores:,} of 441 generators" in first.report.read_text(encoding="utf-8")  # the report counts the same
     assert done.stdout.count("salon store sql") == 3
     assert "0 rows were new" in done.stdout
-    head, *rows = done.stdout.partition("the models they share?\n")[2].partition("\n\n")[0].splitlines()
-    for name in ("models in common", "Spearman ρ", "Kendall τ"):
-        end = head.index(name) + len(name)
-        assert all(re.search(r"\s[-−+]?[\d.]+$", row[:end]) for row in rows if "more pairs" not in row), name
+
+
+def test_the_file_has_the_boards_of_all_tasks(first: Quickstart, tmp_path: Path) -> None:
+    file = tmp_path / "boards.parquet"
+    done = CliRunner().invoke(main, ["quickstart", "--dir", str(first.given), "--output", str(file)])
+    assert done.exit_code == 0, done.output
+    frame = pl.read_parquet(file)
+    heights = {str(task): board.table.height for task, board in first.boards.items()}
+    assert dict(frame["task"].value_counts().iter_rows()) == heights
 
 
 def test_a_folder_that_holds_other_things_is_refused_and_left_alone(tmp_path: Path) -> None:
@@ -111,47 +110,24 @@ def test_a_folder_that_holds_other_things_is_refused_and_left_alone(tmp_path: Pa
     assert "thesis" not in done.stdout
 
 
-def test_ranks_share_the_best_place_when_scores_are_equal() -> None:
-    scores = pl.DataFrame(
-        {
-            "benchmark": "B",
-            "judge": "J",
-            "track": ["t", "t", "t", "u", "u", "u"],
-            "track_order": [0, 0, 0, 1, 1, 1],
-            "model": ["x", "y", "z"] * 2,
-            "value": [2.0, 2.0, 1.0, None, 1.0, 2.0],
-            "direction": ["higher"] * 3 + ["lower"] * 3,
-        }
-    )
-    ranks = track_ranks(scores)
-    assert ranks.filter(track="t").select("model", "rank").rows() == [("x", 1), ("y", 1), ("z", 3)]
-    assert ranks.filter(track="u").select("model", "rank").rows() == [("y", 1), ("z", 2)]
-
-
-def test_the_page_says_how_many_scores_it_stands_on(first: Quickstart) -> None:
-    page = consensus_page(first.consensus, first.scores, first.questions, directory="my results; rm -rf /")
-    assert "791 scored, 0 unscored" in page
-    assert "salon store sql &#39;my results; rm -rf /&#39;" in page
-
-
-def test_columns_of_numbers_and_no_others_are_flush_right(first: Quickstart) -> None:
-    tables_of_page = re.findall(r'<table class="stack".*?</table>', first.report.read_text("utf-8"), re.DOTALL)
-    assert len(tables_of_page) == 3
-    for table in tables_of_page:
-        cells_of: dict[str, set[str]] = {}
-        right = set()
-        for name, number, text in re.findall(r'<td data-label="([^"]*)"( class="number")?>([^<]*)</td>', table):
-            cells_of.setdefault(name, set()).add(text)
-            right |= {name} if number else set()
-        numbers = {
-            name for name, texts in cells_of.items() if all(re.fullmatch(r"[-−+]?[\d.,]*\d%?|–?", each) for each in texts)
-        }
-        assert right - {name for name in right if "interval" in name} == numbers, table[:200]
+@for_each(("task", "table", "within"), [("t2i", "genai-arena:1", 1.0), ("edit", "genai-arena:2", 60.0)])
+def test_votes_that_an_arena_released_give_the_board_that_it_printed(
+    first: Quickstart, task: str, table: str, within: float
+) -> None:
+    """GenAI-Arena's boards of 20 February 2024, blind votes; its fit draws ratings together, which 60 votes on edits show."""
+    battles = Battles.read(first.given, where=f"suite = 'GenAI-Arena {task}' AND scenario = 'blind'")
+    board = rank(battles, interval=None).table
+    printed = all_cells().filter(table=table, column="elo_blind").select("model", "value")
+    both = board.join(printed, on="model", maintain_order="left")
+    assert both.height == board.height == printed.height
+    assert both["value"].is_sorted(descending=True)
+    apart = (both["rating"] - both["rating"].mean()) - (both["value"] - both["value"].mean())
+    assert apart.abs().max() < within
 
 
 def test_every_printed_cell_is_a_row_of_the_store(first: Quickstart) -> None:
     stored = ResultStore.open(first.given).read("published").collect()
-    printed = cells()
+    printed = all_cells()
     assert dict(stored.group_by("table_id").len().iter_rows()) == dict(printed.group_by("table").len().iter_rows())
     assert stored["value"].sum() == pytest.approx(printed["value"].sum())
 
@@ -160,20 +136,24 @@ def test_scores_are_scores_of_generators_on_benchmarks_and_nothing_else(first: Q
     store = ResultStore.open(first.given)
     scores = store.read("scores").collect()
     assert {model(name).kind for name in scores["subject_model"].unique()} == {"generator"}
-    benchmarks = {about.benchmark for table in tables() for about in map(table.describe, table.columns)}
+    benchmarks = {about.benchmark for table in (*tables(), *ledger()) for about in map(table.describe, table.columns)}
     assert set(scores["suite"]) <= benchmarks
     ids = {name.id for name in models()}
     assert not set(scores["dimension"]) & (ids | {name.replace("-", "_") for name in ids} | {"n0", "gpt_image"})
-    # What the board is made of is all there, once.
-    board = first.scores.select("benchmark", "judge", "model", "track", "value").drop_nulls("value")
-    stored = scores.select(
-        pl.col("suite").alias("benchmark"),
-        "judge",
-        pl.col("subject_model").alias("model"),
-        pl.col("task").alias("track"),
-        "value",
+    # What the boards are made of is all there, once.
+    board = (
+        ledger_scores()
+        .filter(kind="generator")
+        .select(
+            pl.format("published-{}", pl.col("table").str.replace(":", "-")).alias("run_id"),
+            pl.col("benchmark").alias("suite"),
+            pl.col("model").alias("subject_model"),
+            pl.col("column").alias("dimension"),
+            "value",
+        )
     )
-    assert board.join(stored, on=board.columns, how="anti", nulls_equal=True).filter(pl.col("judge").is_not_null()).is_empty()
+    assert board.join(scores, on=board.columns, how="anti").is_empty()
+    assert scores.select(board.columns).is_unique().all()
     assert set(scores["run_id"]) == set(store.read("runs").collect()["run_id"])
 
 

@@ -93,6 +93,14 @@ def test_without_a_finite_answer_the_models_at_fault_are_named(battles: Battles)
     assert "--components separate" in str(caught.value)
 
 
+def test_names_that_are_alike_are_said_where_they_keep_models_apart():
+    votes = pl.DataFrame(
+        [("Flux", "sdxl", "model_a"), ("sdxl", "flux", "model_a")], schema=["model_a", "model_b", "winner"], orient="row"
+    )
+    with pytest.raises(UnratableError, match=r"'Flux' and 'flux' \(--names merge merges them"):
+        fit(Battles.from_frame(votes))
+
+
 @given(leagues())
 @settings(max_examples=40, deadline=None)
 def test_ratings_within_components_are_those_of_the_component_alone(battles: Battles):

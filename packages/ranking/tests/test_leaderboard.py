@@ -115,6 +115,18 @@ def test_a_model_is_left_out_of_replicates_in_which_it_did_not_play():
     assert used["m0"] == 300
 
 
+WINS = ["model_a", "model_a", "model_b"]
+
+
+def test_models_that_only_a_prior_joins_are_warned_of_once_and_not_as_the_whole_board():
+    rows = [(*pair, won, f"source-{number}") for number in range(30) for pair in [("a", "b"), ("b", "c")] for won in WINS]
+    rows += [("x", "y", won, "alone") for won in WINS]
+    votes = pl.DataFrame(rows, schema=["model_a", "model_b", "winner", "suite"], orient="row")
+    board = rank(Battles.from_frame(votes, cluster_by="suite"), baseline="a", prior_ties=1, interval="sandwich")
+    said = [text for text in board.warnings if "x" in text or "cluster" in text]
+    assert said == ["no interval for x, y: no chain of battles joins it to the baseline"]
+
+
 def test_a_prior_does_not_compare_models_that_no_battle_joins_to_the_baseline():
     # Two leagues that meet in cluster c alone: where c is not drawn, the second league says nothing about the first.
     frame = pl.DataFrame(

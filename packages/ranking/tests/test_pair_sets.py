@@ -1,7 +1,9 @@
 """Released sets of pairs: numbers of their authors, rules as plain loops, sides that nothing hangs on, and hostile cells."""
 
+import csv
 import json
 import math
+import os
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
@@ -475,6 +477,62 @@ def test_any_cell_is_read_or_refused(form: str, data: st.DataObject, tmp_path: P
         assert form == "plain" or pairs["winner"].null_count() == 0, "people answered about every pair of a released set"
 
 
+NOT_A_CELL = (None, " ", "I prefer the first one.", -0.5, math.nan, [None, None], {"x": 1})
+
+
+@pytest.mark.parametrize("ending", [".json", ".jsonl", ".csv"])
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "plain"])
+def test_one_bad_row_costs_no_other_and_is_named(form: str, ending: str, tmp_path: Path):
+    """Whatever a cell holds, its row is read or left out with file, row, column and value; all other rows stay."""
+    good = [ROWS[form](number) for number in (0, 2, 4, 5)]
+    if ending == ".csv" and any(isinstance(value, list | dict) for value in good[0].values()):
+        pytest.skip("CSV holds no lists")
+    for row in good:
+        row.pop("jpg_0", None)
+
+    path = tmp_path / f"pairs{ending}"
+
+    def write(rows: list[Any]) -> None:
+        if ending == ".csv":
+            with path.open("w", newline="") as out:
+                table = csv.writer(out)
+                table.writerows([[*good[0]], *(row if isinstance(row, list) else [*row.values()] for row in rows)])
+        else:
+            lines = [json.dumps(row) for row in rows]
+            path.write_text(f"[{', '.join(lines)}]" if ending == ".json" else "\n".join(lines))
+
+    remarks: list[str] = []
+    by_number = ("battle_id", "prompt_id")  # by the number of the row, in some sets
+    write(good)
+    alone = read_pairs(path, form, remarks=remarks).drop(by_number)
+    refused = 0
+    changes: list[tuple[str | None, Any]] = [(column, value) for column in good[0] for value in NOT_A_CELL]
+    for column, value in [*changes, (None, ["one", "cell more"] * 9), (None, [])]:
+        bad = value if column is None else {**ROWS[form](1), column: value}
+        if column is None and ending == ".csv" and not value:
+            continue  # an empty line is no row
+        bad = bad if column is None else {name: bad[name] for name in good[0]}
+        write([good[0], bad, *good[1:]])
+        remarks.clear()
+        try:
+            strict = read_pairs(path, form)
+        except AgreementError as error:
+            refused += 1
+            assert (error.source, error.row) == (str(path), 2) and (column is None or error.column is not None), error
+            kept = read_pairs(path, form, remarks=remarks).drop(by_number)
+            assert_frame_equal(kept, alone, check_row_order=False)
+            assert remarks[0].startswith("1 of 5 rows of pairs"), remarks
+            assert remarks[1].startswith("row 2: ") and (error.column is None or f"column '{error.column}'" in remarks[1])
+        else:
+            assert strict.height >= alone.height
+    assert refused > len(NOT_A_CELL)
+    write([bad, *good])
+    assert form_of(path) == form, "the first row may be the bad one"
+    write([bad] * 3)
+    with pytest.raises(AgreementError):
+        read_pairs(path, form, remarks=remarks)
+
+
 @for_each("content", ["", "I prefer A.", '[{"id": 1', "[1, 2]", '{"pairs": 3}', "{}", "[]", "null", "[[]]", "[{}]", "\ud800"])
 @for_each("form", [form for form in FORMS if form != "plain"])
 def test_a_file_that_holds_no_rows_is_refused(form: str, content: str, tmp_path: Path):
@@ -626,3 +684,88 @@ def test_a_reply_that_is_no_verdict_is_missing(tmp_path: Path, reply: str | None
 def test_a_wrong_cell_of_replies_is_named(tmp_path: Path, row: Row, words: str) -> None:
     with pytest.raises(AgreementError, match=words):
         read_pairs(tmp_path / "pairs.csv", judged=replies(tmp_path, [{"battle_id": "0", **row}]))
+
+
+# --- Users' own copies
+
+GENAI = {
+    "gpt4o": (45.59, 53.54, 48.46, 55.44, 72.17, 68.86),
+    "gemini-1.5-pro": (44.67, 55.93, 46.21),
+    "random": (25.36, 25.90, 25.16),
+}
+"""Of TIGER-AI-Lab/GenAI-Bench at f0b0334: accuracy in pictures, edits and videos, and over the pairs that people decided."""
+MMRB2 = {
+    ("t2i", "task1_image"): (53.20, 1_000),
+    ("edit", "task2_edit"): (55.50, 1_000),
+    ("interleaved", "task3_interleaved"): (57.50, 1_000),
+    ("reasoning", "task4_reasoning"): (47.50, 1_000),
+}
+"""Of facebookresearch/MMRB2 at 7ff0552: accuracy of the released sample judgements, which are always A, and pairs."""
+MJ_BENCH = {"blur": 0.9543, "human": 0.9500, "mpii": 0.7955, "nsfw": 0.5372, "object_indoor": 0.9900, "toxic": 0.8667}
+"""Of MJ-Bench/MJ-Bench at eb269ad: accuracy of the released scores of pickscore_v1."""
+
+
+def copy_of(variable: str) -> Path:
+    folder = os.environ.get(variable)
+    if folder is None:
+        pytest.skip(f"name your clone in {variable}")
+    return Path(folder)
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("judge", GENAI)
+def test_released_replies_of_genai_bench_give_its_released_board(judge: str) -> None:
+    folder = copy_of("SALON_GENAI_BENCH") / "results"
+    exact, decided = [], []
+    for task in ("image_generation", "image_edition", "video_generation"):
+        pairs = read_pairs(folder / task / judge / "pairwise.jsonl", "genai-bench")
+        exact.append(round(100 * audit_judges(pairs).table["exact"].item(), 2))
+        ruled = pairs.filter(pl.col("winner").is_in(["model_a", "model_b"]))
+        decided.append(round(100 * (ruled["verdict"] == ruled["winner"]).fill_null(False).mean(), 2))
+    assert (*exact, *decided)[: len(GENAI[judge])] == GENAI[judge]
+
+
+@pytest.mark.study
+def test_released_judgements_of_mmrb2_give_their_accuracies() -> None:
+    folder, right = copy_of("SALON_MMRB2"), []
+    for (name, sample), (accuracy, pairs) in MMRB2.items():
+        judged = folder / "evaluate/generate_judgements/outputs" / f"sample_{sample}.json"
+        frame = read_pairs(folder / "benchmark" / f"{name}_response_only.json", "mmrb2", judged=judged)
+        row = released_accuracy(frame, "mmrb2").row(0, named=True)
+        assert (round(100 * row["released"], 2), frame["battle_id"].n_unique()) == (accuracy, pairs), name
+        right.append((row["released"] * row["rows"], row["rows"]))
+    correct, seen = (sum(each) for each in zip(*right, strict=True))
+    assert correct / seen == 0.53425
+
+
+@pytest.mark.study
+def test_released_scores_of_mj_bench_give_their_accuracies() -> None:
+    folder = copy_of("SALON_MJ_BENCH") / "personal/result/pickscore_v1"
+    for aspect, accuracy in MJ_BENCH.items():
+        pairs = read_pairs(folder / f"{aspect}0.0.json", "mj-bench")
+        assert released_accuracy(pairs, "mj-bench")["released"].round(4).to_list() == [accuracy], aspect
+
+
+MJ_ALIGNMENT = {"actions": 117, "attributes": 229, "existence": 251, "other": 243, "spatial": 76}
+"""Of the same commit: pairs of the aspects of alignment."""
+
+
+@pytest.mark.study
+def test_labels_of_mj_bench_nearly_always_name_the_first_picture() -> None:
+    folder = copy_of("SALON_MJ_BENCH")
+    first, pictures, counts = 0, set(), {}
+    for aspect in MJ_ALIGNMENT:
+        path = folder / "alignment/benchmark" / aspect / f"{aspect}_test.json"
+        rows, pairs = json.loads(path.read_text()), read_pairs(path, "mj-bench")
+        better = [row["picture_a" if row["winner"] == "model_a" else "picture_b"] for row in pairs.iter_rows(named=True)]
+        assert better == [row[f"image{row['label']}"] for row in rows]
+        counts[aspect] = pairs.height
+        first += sum(row["label"] == 0 for row in rows)
+        pictures |= {frozenset(pair) for pair in pairs.select("picture_a", "picture_b").iter_rows()}
+    assert (counts, first, len(pictures)) == (MJ_ALIGNMENT, 816, 533)
+    sets = sorted((folder / "personal/result").glob("*/*.json"))
+    assert len(sets) == 36
+    for path in sets:
+        assert {str(row["label"]) for row in json.loads(path.read_text())} == {"0"}, path
+        winners = read_pairs(path, "mj-bench")["winner"]
+        assert 0.4 < (winners == "model_a").mean() < 0.6, "sides are drawn"

@@ -137,3 +137,9 @@ def test_a_store_keeps_how_battles_were_planned_and_its_board_says_so(tmp_path: 
     battles = Battles.read(tmp_path / "store")
     assert rank(battles, replicates=0, estimator="firth").planned == {"proportional in 2 streams": 40}
     assert sum(half.battles for half in ScheduleState.of(battles).halves) == 80
+
+
+def test_no_vote_chooses_the_only_pair_of_two_models():
+    rows = [("x", "y", winner, "proportional") for winner in ("model_a", "model_b", "model_a")]
+    votes = pl.DataFrame(rows, schema=["model_a", "model_b", "winner", "plan_rule"], orient="row")
+    assert not rank(Battles.from_frame(votes), replicates=0).planning

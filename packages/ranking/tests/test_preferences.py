@@ -1,17 +1,24 @@
 """Votes as preference data: counts, splits that no prompt is in twice, and what must be refused."""
 
+import json
+from itertools import combinations
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from salon_console import main
 from salon_ranking import Battles, preference_pairs
-from salon_ranking.errors import BattleError
-from salon_ranking.preferences import trl_rows
+from salon_ranking.agreement.pair_sets import form_of, read_pairs
+from salon_ranking.errors import BattleError, OptionError
+from salon_ranking.near_prompts import near_groups
+from salon_ranking.preferences import RELEASED, released_rows, trl_rows
 from salon_taxonomy.answers import parse_pair_verdict
 
 
@@ -205,6 +212,80 @@ def test_a_share_needs_prompts_and_one_text_is_in_one_split_in_any_unicode_form(
         assert split.n_unique() == 1
 
 
+WORDS = ["a", "cat", "red", "on", "the", "table", "in", "rain", "two", "dogs", "blue", "car"]
+PROMPTS = st.lists(
+    st.one_of(
+        st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".join),
+        st.permutations(WORDS).map(lambda words: " ".join(words[:-1])),
+        st.permutations(WORDS).map(" ".join),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+def share(one: str, other: str) -> float:
+    first, second = set(one.split()), set(other.split())
+    return len(first & second) / len(first | second)
+
+
+@given(PROMPTS)
+def test_groups_of_prompts_are_those_of_comparing_every_two(prompts: list[str]):
+    groups = near_groups(prompts)
+    names = dict(zip(prompts, prompts, strict=True))
+    for _ in prompts:
+        for one, other in combinations(prompts, 2):
+            if share(one, other) >= 0.9:
+                names[one] = names[other] = min(names[one], names[other])
+    assert groups == names
+    shuffled = [prompts[place] for place in np.random.default_rng(0).permutation(len(prompts))]
+    assert near_groups(shuffled) == groups, "no order changes a group"
+    assert near_groups([*prompts, "something quite different"]).items() >= groups.items()
+
+
+@given(PROMPTS, st.integers(0, 9), st.randoms(use_true_random=False))
+def test_no_split_divides_prompts_that_are_nearly_one_or_share_a_picture(prompts: list[str], seed: int, random: Random):
+    names = ("prompt_id", "prompt", "generation_a", "generation_b")
+    pictures = [(f"{place}", f"x{random.randrange(9)}") for place in range(len(prompts))]
+    rows = [ROW | dict(zip(names, (prompt, prompt, *two), strict=True)) for prompt, two in zip(prompts, pictures, strict=True)]
+    table = preference_pairs(Battles.from_frame(pl.DataFrame(rows)), held_out=0.5, seed=seed).table
+    tested, learned = (table.filter(split=split) for split in ("test", "train"))
+    assert not {*tested["rejected"]} & {*learned["rejected"]}
+    assert not [1 for one in tested["prompt"] for other in learned["prompt"] if share(one, other) >= 0.9]
+
+
+@given(st.integers(1, 60), st.integers(0, 6), st.integers(0, 6))
+def test_words_more_here_and_there_are_counted_at_every_length(alike: int, here: int, there: int):
+    one, other = (
+        " ".join([*(f"w{number}" for number in range(alike)), *own])
+        for own in ([f"x{number}" for number in range(here)], [f"y{number}" for number in range(there)])
+    )
+    groups = near_groups([one, other, "nothing like it"])
+    assert (groups[one] == groups[other]) == (10 * alike >= 9 * (alike + here + there))
+
+
+def test_order_of_words_and_punctuation_make_no_other_prompt_and_one_place_is_one_picture():
+    rows = [
+        {**ROW, "prompt_id": text, "prompt": text, "generation_a": text, "generation_b": text + "!"}
+        for text in ("A red cat, on the table.", "on the table: a red cat", "a dog", "a bird")
+    ]
+    ids = [row[side] for row in rows for side in ("generation_a", "generation_b")]
+    places = pl.DataFrame({"generation_id": ids, "uri": [*"123456", "5", "8"]})
+    for seed in range(8):
+        table = preference_pairs(Battles.from_frame(pl.DataFrame(rows)), generations=places, held_out=0.5, seed=seed).table
+        split = dict(table.select("prompt", "split").rows())
+        assert split[rows[0]["prompt"]] == split[rows[1]["prompt"]] and split["a dog"] == split["a bird"]
+
+
+def test_a_row_says_who_decided_and_what_was_edited_where_the_votes_do():
+    rows = [{**ROW, "source": "sofa.png", "mode": mode} for mode in ("public", "judge", "public")]
+    table = preference_pairs(Battles.from_frame(pl.DataFrame(rows))).table
+    assert table.select("source", "mode", "votes_chosen").rows() == [("sofa.png", "judge+public", 3.0)]
+    assert {"source", "mode"}.isdisjoint(preference_pairs(Battles.from_frame(pl.DataFrame([ROW]))).table.columns)
+    with pytest.raises(BattleError, match="two of source"):
+        preference_pairs(Battles.from_frame(pl.DataFrame([*rows, rows[0] | {"source": "other.png"}])))
+
+
 def test_messages_for_trl_name_the_side_of_the_chosen_picture(tmp_path: Path):
     frame = votes().with_columns(prompt=pl.col("prompt_id"))
     pairs = preference_pairs(Battles.from_frame(frame), generations=generations(frame), undecided=True).table
@@ -222,6 +303,53 @@ def test_messages_for_trl_name_the_side_of_the_chosen_picture(tmp_path: Path):
     assert 0.4 < lefts / len(rows) < 0.6, "always one side teaches nothing"
     exchanged = decided.rename({"chosen": "rejected", "rejected": "chosen"})
     assert [row["images"] for row in trl_rows(exchanged, seed=1)] == [row["images"] for row in rows], "sides betray no winner"
+
+
+@pytest.mark.parametrize("form", ["trl", *RELEASED])
+def test_a_written_row_depends_neither_on_other_rows_nor_on_their_order_nor_on_further_columns(form: str):
+    def rows(pairs: pl.DataFrame) -> set[str]:
+        made = trl_rows(pairs, seed=3) if form == "trl" else released_rows(pairs, form, seed=3)
+        numbered = ("id", "ranking_id")  # of a row in its file
+        return {json.dumps({name: value for name, value in row.items() if name not in numbered}) for row in made}
+
+    frame = votes().with_columns(prompt=pl.concat_str(pl.lit("a cat "), pl.col("prompt_id")))
+    pairs = preference_pairs(Battles.from_frame(frame), generations=generations(frame), undecided=True).table
+    whole = rows(pairs)
+    assert len(whole) > 20
+    assert rows(pairs.sample(fraction=1.0, shuffle=True, seed=1).with_columns(note=pl.lit("x"))) == whole
+    assert rows(pairs.head(9)) | rows(pairs.tail(-9)) == whole
+
+
+@pytest.mark.parametrize("form", RELEASED)
+def test_pairs_in_the_columns_of_a_released_set_are_read_back_as_they_were(form: str, tmp_path: Path):
+    frame = votes().with_columns(prompt=pl.concat_str(pl.lit("a cat "), pl.col("prompt_id")))
+    pairs = preference_pairs(Battles.from_frame(frame), generations=generations(frame), undecided=True).table
+    (tmp_path / "all.json").write_text(json.dumps(released_rows(pairs, form)))
+    assert form_of(tmp_path / "all.json") == form
+    questions = [own.drop("battle_id", "category") for own in read_pairs(tmp_path / "all.json").partition_by("category")]
+    assert len(questions) == (3 if form == "videoreward" else 1) and all(own.equals(questions[0]) for own in questions)
+    read = questions[0].with_columns(model_a=pl.coalesce("model_a", pl.lit("a")), model_b=pl.coalesce("model_b", pl.lit("b")))
+    read = read.rename({"picture_a": "generation_a", "picture_b": "generation_b"}).drop("votes_a", "votes_b")
+    again = preference_pairs(Battles.from_frame(read), undecided=True).table
+    columns = ["prompt", "chosen", "rejected"]
+    decided = pairs.filter(pl.col("margin") > 0)
+    assert_frame_equal(again.filter(pl.col("margin") > 0).select(columns).sort(columns), decided.select(columns).sort(columns))
+    assert again.height == (decided if form == "hpdv3" else pairs).height < len(votes())
+    if form == "hpdv3":
+        counts = read_pairs(tmp_path / "all.json").select(pl.max_horizontal("votes_a", "votes_b").sum()).item()
+        assert counts == decided["votes_chosen"].sum()
+    with pytest.raises(OptionError, match="unknown form"):
+        released_rows(pairs, "hpdv4")
+    with pytest.raises(BattleError, match="a prompt is missing"):
+        released_rows(pairs.with_columns(prompt=pl.lit(None, pl.String)), form)
+    frame.write_csv(tmp_path / "votes.csv")
+    words = ["votes", "pairs", str(tmp_path / "votes.csv"), "--form", form, "--held-out", "0", "--output"]
+    assert CliRunner().invoke(main, [*words, str(tmp_path / "told.json")]).exit_code == 0
+    assert form_of(tmp_path / "told.json") == form
+    told = CliRunner().invoke(main, [*words, str(tmp_path / "told.csv")])
+    assert told.exit_code == (2 if form in ("hpdv3", "imagerewarddb") else 0), told.output
+    if told.exit_code == 0:
+        assert_frame_equal(read_pairs(tmp_path / "told.csv"), read_pairs(tmp_path / "told.json"))
 
 
 def test_messages_need_prompts_pictures_and_a_file_that_holds_lists(tmp_path: Path):

@@ -75,6 +75,11 @@ GENERATIONS = pl.DataFrame({"model": ["x", "y"], "prompt_id": ["p", "p"], "gener
 CODES = pl.DataFrame({"p": [1, 1, 2, 2, 3, 3], "who": ["a", "b"] * 3, "score": [4, 4, 2, 3, 1, 1], "other": [1, 2, 3, 4, 5, 6]})
 
 
+PAIRS = pl.DataFrame(
+    {"prompt": "a cat", "chosen": "1.png", "rejected": "2.png", "margin": 1.0, "votes_chosen": 3.0, "votes_rejected": 0.0}
+).with_columns(split=pl.lit("train"), chosen_model=pl.lit("x"), rejected_model=pl.lit("y"))
+
+
 def calls() -> dict[str, dict[str, Any]]:
     """Arguments with which every public function that has options works."""
     battles = Battles.from_frame(VOTES, cluster_by="prompt_id")
@@ -174,11 +179,8 @@ def calls() -> dict[str, dict[str, Any]]:
         "released_accuracy": {"pairs": VOTES.with_columns(verdict=pl.col("winner").shift(1)), "form": "genai-bench"},
         "pairs_of_votes": {"people": battles, "judged": Battles.from_frame(VOTES)},
         "preference_pairs": {"battles": battles},
-        "trl_rows": {
-            "pairs": pl.DataFrame(
-                {"prompt": "a cat", "chosen": "1.png", "rejected": "2.png", "margin": 1.0, "split": "train"}
-            ).with_columns(chosen_model=pl.lit("x"), rejected_model=pl.lit("y"))
-        },
+        "trl_rows": {"pairs": PAIRS},
+        "released_rows": {"pairs": PAIRS, "form": "hpdv3"},
         "draw_for_people": {"judged": Battles.from_frame(MANY), "count": 5},
         "explain": {"board": board, "battles": battles, "model": "x"},
         "exclude_flagged": {"battles": VOTES, "report": report},

@@ -242,6 +242,20 @@ def test_dirty_votes_are_ranked_as_the_clean_ones_and_what_was_left_out_is_count
         rank(Battles.from_frame(VOTES), columns={})  # type: ignore[call-arg]
 
 
+def test_copies_cannot_be_left_out_without_a_column_of_ids(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.csv"
+    rows = VOTES.with_columns(rater_id=pl.lit("ann"))
+    pl.concat([rows, rows.head(5)]).with_row_index("vote").write_csv(path)
+    for read in (Battles.read, Votes.read):
+        with pytest.raises(BattleError, match=r"missing column 'battle_id'.*\n.*--columns NAME=battle_id"):
+            read(path, copies="first")
+        assert read(path, copies="first", ids=None) is not None
+    failed = CliRunner().invoke(main, ["votes", "rank", str(path), "--repeated-ids", "first"])
+    assert failed.exit_code == 2 and "missing column 'battle_id'" in failed.stderr
+    with pytest.raises(BattleError, match="missing column 'winner'"):
+        Battles.from_frame(rows.drop("winner"), copies="first")
+
+
 def test_an_id_in_two_rows_that_differ_is_refused_where_copies_are_left_out() -> None:
     twice = pl.concat([VOTES.with_row_index("battle_id")] * 2)
     assert Battles.from_frame(twice, copies="first").count == VOTES.height
@@ -306,6 +320,22 @@ def test_commands_that_refuse_repeated_ids_have_the_options_that_the_refusal_nam
     for choice, battles in (("first", 48), ("count", 50)):
         done = CliRunner().invoke(main, ["votes", command, str(path), "--repeated-ids", choice])
         assert (done.exit_code, f"{battles} battles" in done.output) == (0, True), done.output
+
+
+def test_compare_leaves_out_the_rows_that_rank_leaves_out(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    once = VOTES.with_row_index("battle_id").with_columns(side=pl.lit("kept"))
+    dirty = once.head(2).with_columns(pl.lit(None, pl.String).alias("winner"), battle_id=pl.lit(900, once["battle_id"].dtype))
+    other = once.head(5).with_columns(side=pl.lit("other"), battle_id=pl.col("battle_id") + 500)
+    pl.concat([once, once.head(3), dirty.head(1), other]).write_csv(path)
+    words = ["votes", "compare", str(path), "--where", "side = 'kept'", "--format", "csv"]
+    for option in (["--repeated-ids", "first"], ["--no-winner", "leave-out"]):
+        refused = CliRunner().invoke(main, words)
+        assert (refused.exit_code, " ".join(option) in refused.stderr) == (2, True), refused.stderr
+        words += option
+    done = CliRunner().invoke(main, words)
+    once.write_csv(path)
+    assert done.stdout == CliRunner().invoke(main, ["votes", "compare", str(path), "--format", "csv"]).stdout, done.output
 
 
 def test_other_spellings_are_read_by_two_commands_alone() -> None:

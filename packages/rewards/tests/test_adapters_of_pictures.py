@@ -319,6 +319,21 @@ def test_pictures_that_were_edited_come_with_their_sources():
         VerlImageScore(reward)("x", np.zeros((4, 4, 3), np.uint8), "a", {})
 
 
+def test_videos_that_were_edited_come_with_source_videos_by_path_or_frames(tmp_path):
+    pytest.importorskip("av")
+    from salon_synthetic.videos import write_clip
+
+    clip = write_clip(tmp_path / "1.mp4", "clean", seconds=1.0)
+    adapter, results = FlowGRPOReward(FILMS), [shown(2)] * 3
+    paid = adapter(results, ["a", "b", "c"], [{}] * 3, ref_images=[str(clip), shown(3), shown(1)[0]])
+    assert paid[0]["avg"] == [2 + 50, 2 + 30, 2 + 10], "five frames a second, of one second"
+    for source, count in ((str(clip), 5), (clip.read_bytes(), 5), (np.zeros((3, 4, 4, 3), np.uint8), 3), (shown(2), 2)):
+        score = VerlImageScore(FILMS)("x", np.zeros((2, 4, 4, 3), np.uint8), "a", {"source_img": source})
+        assert score["score"] == 2 + 10 * count, type(source)
+    with pytest.raises(InputError, match="rates pictures, not videos"):
+        FlowGRPOReward(REDNESS)(shown(1), ["a"], [{}], ref_images=[shown(2)])
+
+
 def test_without_flow_factory_the_error_says_what_is_missing():
     with pytest.raises(InputError, match="needs Flow-Factory"):
         flow_factory_reward(REDNESS)

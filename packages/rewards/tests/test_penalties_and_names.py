@@ -129,6 +129,8 @@ def test_parameters_are_checked_by_name():
         make_reward("magic")
     with pytest.raises(InputError, match="no installed package brings rewards of 'nobody'"):
         make_reward("nobody:prism")
+    with pytest.raises(InputError, match=r"is named scorer:./metrics.py:redness"):
+        make_reward("./metrics.py:redness")
 
 
 def test_a_package_brings_rewards_of_its_own(monkeypatch):

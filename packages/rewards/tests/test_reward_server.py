@@ -7,16 +7,20 @@ import json
 import math
 import pickle
 import re
+import socket
+import struct
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from io import BytesIO
 from itertools import product
 from pathlib import Path
+from threading import Event, Lock
 from urllib.request import Request, urlopen
 
 import pytest
-from aiohttp import ClientSession, FormData
+from aiohttp import ClientSession, FormData, web
 from aiohttp.test_utils import TestServer
 from click.testing import CliRunner
 from hypothesis import given
@@ -33,6 +37,8 @@ from salon_rewards.serving import app
 from salon_rewards.serving.app import RequestRows, RewardServer, ServingLimits, UnscoredError
 from salon_rewards.serving.cli import serve
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Film, Frame, Media
+from salon_taxonomy.records import MediaKind
 from salon_taxonomy.scorers import checked_scorer
 
 CALLS: list[int] = []
@@ -287,6 +293,36 @@ def test_what_a_reward_pays_that_is_no_finite_number_is_null_with_a_reason_and_t
     assert found["unscored"][0]["reason"] == ("abstained" if value is None else "off_menu")
 
 
+@for_each("sent", ["the head", "half of the body", "half of a form", "all of it"])
+def test_a_client_that_breaks_off_leaves_no_traceback_in_the_log_and_the_next_one_is_answered(sent, caplog):
+    body = json.dumps(GOOD).encode()
+    kind = "multipart/form-data; boundary=x" if sent == "half of a form" else "application/json"
+    head = f"POST /score HTTP/1.1\r\nHost: x\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    form = b'--x\r\nContent-Disposition: form-data; name="prompt"\r\n\r\na red'
+    parts = {"the head": b"", "half of the body": body[: len(body) // 2], "half of a form": form, "all of it": body}
+
+    async def run():
+        server = RewardServer(ScorerReward(checked_scorer(red)))
+        runner = web.AppRunner(server.application())  # unlike that of tests it cancels no request, as the command's
+        await runner.setup()
+        listening = socket.create_server(("127.0.0.1", 0))
+        await web.SockSite(runner, listening).start()
+        address = listening.getsockname()
+        async with ClientSession() as session:
+            with socket.create_connection(address) as client:
+                await asyncio.get_running_loop().run_in_executor(None, client.sendall, head + parts[sent])
+                await asyncio.sleep(0.2)
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closing resets it
+            await asyncio.sleep(0.2)
+            async with session.post(f"http://127.0.0.1:{address[1]}/score", json=GOOD) as response:
+                status = response.status
+        await runner.cleanup()
+        return status, server._held
+
+    assert asyncio.run(run()) == (200, 0)
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == []
+
+
 def test_health_and_metrics_say_how_it_goes():
     body, began = {"prompts": ["none", "a"], "images": [coded(RED)] * 2}, time.perf_counter()
     _, _, health, metrics = asked(posted(body), posted({}), ("GET", "/health", {}), ("GET", "/metrics", {}))
@@ -508,6 +544,114 @@ def test_first_frames_and_sources_have_names_for_one_and_for_several():
     answers = asked(posted(several), posted(one), posted({**several, "source": [None] * 2}), scorer=film)
     assert [answer["scores"] for _, answer in answers[:2]] == [[201.5, 1.0], [101.5, 1.5]]
     assert answers[2][0] == 400 and "is given beside 'source'" in answers[2][1]["error"]
+
+
+def test_source_videos_come_as_files_in_their_order_and_one_that_cannot_be_read_costs_its_own_row(clip):
+    cut = clip[: len(clip) // 2]
+    sources = [
+        coded(clip),
+        [coded(RED), coded(clip)],
+        [coded(clip), [coded(RED)] * 2],
+        None,
+        coded(cut),
+        [coded(b"\0\0\0 ftypisom")],
+    ]
+    body = {"prompts": ["a"] * len(sources), "videos": [[coded(RED)]] * len(sources), "sources": sources}
+    theirs = {
+        "prompt": ["a"] * 2,
+        "video": [[coded(RED)]] * 2,
+        "condition_videos": [[coded(clip)], []],
+        "condition_images": [[]] * 2,
+    }
+    answers = asked(posted(body), posted(theirs), posted({**body, "first_frames": [coded(clip)] * 6}), scorer=film)
+    assert answers[0][1]["scores"] == [4001.0, 4101.0, 6001.0, 1.0, None, None]
+    assert {each["reason"] for each in answers[0][1]["unscored"][4:]} == {"bad_media"}
+    assert answers[1][1]["scores"] == [4001.0, 1.0]
+    assert answers[2][1]["scores"] == [None] * 6, "a first frame is a picture"
+
+    def order(frames, prompts, sources):
+        return [float("".join("2" if isinstance(each, list) else "1" for each in row) or 0) for row in sources]
+
+    order.version = "1"
+    rows = {"prompts": ["a"], "videos": [[coded(RED)]], "sources": [[coded(clip), coded(RED), [coded(RED)]]]}
+    assert asked(posted(rows), scorer=order)[0][1]["scores"] == [212.0]
+
+
+def test_several_source_videos_of_a_row_share_the_frames_of_one(clip):
+    body = {"prompts": ["a", "b"], "videos": [[coded(RED)]] * 2, "sources": [[coded(clip)] * 2, [coded(clip)]]}
+    [(_, answer)] = asked(posted(body), scorer=film, limits=ServingLimits(frames=4))
+    assert answer["scores"] == [4001.0, 4001.0]
+
+
+def noisy(*given, **settings):
+    """A video of two frames of a megabyte."""
+    encoded = BytesIO()
+    Image.effect_noise((1024, 1024), 90).save(encoded, "PNG", compress_level=1)
+    media = Media.from_bytes(encoded.getvalue())
+    frames = tuple(Frame(at_s, media) for at_s in (0.0, 1.0))
+    return replace(media, kind=MediaKind.VIDEO, film=Film(frames, 2.0, 2))
+
+
+def test_no_more_videos_are_decoded_than_there_is_room_for_while_the_reward_is_slow(monkeypatch):
+    """Of 2 MB of each of a hundred requests a slow reward made gigabytes of frames."""
+    decoded, go, counts = [], Event(), []
+    monkeypatch.setattr(app, "video", lambda *given, **settings: decoded.append(1) or noisy())
+
+    def patient(frames, prompts):
+        counts.append(len(decoded))
+        go.wait(2 if len(counts) == 1 else 0)
+        return [float(len(each)) for each in frames]
+
+    patient.version = "1"
+    body = {"prompts": ["a"], "videos": [coded(b"\0\0\0 ftypisom")]}
+    limits = ServingLimits(held_bytes=4 << 20, batch=1)
+    answers = asked(*[posted(body)] * 16, scorer=patient, limits=limits)
+    assert answers == [(200, {"scores": [2.0], "unscored": [None], "reward": "scorer:patient"})] * 16
+    assert counts[1] <= 6, "those that wait and two that are being decoded"
+
+
+def test_a_request_whose_videos_become_too_many_bytes_is_refused(monkeypatch):
+    monkeypatch.setattr(app, "video", noisy)
+    monkeypatch.setattr(app, "_MOST_DECODED", 5 << 20)
+    body = {"prompts": ["a"] * 3, "videos": [coded(b"\0\0\0 ftypisom")] * 3}
+    good = {"prompts": ["a"], "videos": body["videos"][:1]}
+    refused, answered = asked(posted(body), posted(good), scorer=film)
+    assert (refused[0], "Send fewer videos at once" in refused[1]["error"]) == (400, True), refused
+    assert (answered[0], answered[1]["scores"]) == (200, [2.0])
+
+
+@pytest.mark.parametrize("role", ["sources", "source", "condition_images", "condition_videos"])
+def test_source_videos_of_pictures_are_decoded_for_two_requests_at_once(clip, monkeypatch, role):
+    at_work, most, lock, read = 0, 0, Lock(), app.video
+
+    def counted(*given, **settings):
+        nonlocal at_work, most
+        with lock:
+            at_work += 1
+            most = max(most, at_work)
+        time.sleep(0.05)
+        try:
+            return read(*given, **settings)
+        finally:
+            with lock:
+                at_work -= 1
+
+    def posters(images, prompts, sources):
+        return [float(len(each)) for each in sources]
+
+    posters.version = "1"
+    monkeypatch.setattr(app, "video", counted)
+    body = {"prompts": ["a"], "images": [coded(RED)], role: [coded(clip)] if role == "source" else [[coded(clip)]]}
+    answers = asked(*[posted(body)] * 8, scorer=posters)
+    assert {status for status, _ in answers} == {200}, answers
+    assert most <= app._DECODING
+
+
+def test_a_long_source_video_is_refused_as_a_long_result_is(clip, monkeypatch):
+    monkeypatch.setattr(app, "_SERVED_VIDEOS", VideoLimits(most_seconds=0.5))
+    body = {"prompts": ["a"], "videos": [[coded(RED)]], "sources": [coded(clip)]}
+    [(status, answer)] = asked(posted(body), scorer=film)
+    assert (status, answer["scores"]) == (200, [None]) and "s are read" in answer["unscored"][0]["detail"]
 
 
 def bomb():

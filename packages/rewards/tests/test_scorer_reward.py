@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import math
+import os
 import pickle
 from pathlib import Path
 from types import SimpleNamespace
@@ -72,6 +73,17 @@ def test_pictures_come_as_files_bytes_or_images_and_prompts_as_chats(file, tmp_p
     assert asyncio.run(reward([""] * 3, prompts=[chat] * 3, images=shown)) == [1.0] * 3
 
 
+def test_a_reward_names_the_columns_that_it_needs(file):
+    file.write_text(
+        SOURCE
+        + "\n\ndef change(frames, prompts, sources, masks=None):\n    return [0.5] * len(prompts)\n\nchange.version = '1'\n"
+    )
+    assert make_reward(f"scorer:{file}:red").columns == ("images", "prompts")
+    assert make_reward(f"scorer:{file}:red", image="shot", prompt="text").columns == ("shot", "text")
+    moving = make_reward(f"scorer:{file}:change")
+    assert moving.columns == ("videos", "prompts", "sources") == pickle.loads(pickle.dumps(moving)).columns
+
+
 def test_the_reward_pickles_by_the_text_of_its_scorer(file):
     reward = pickle.loads(pickle.dumps(make_reward(f"scorer:{file}:red", scale=(0, 2))))
     assert paid(reward, ["a"], [255]) == [0.5]
@@ -111,6 +123,90 @@ def test_a_scorer_of_videos_is_paid_for_files_and_frames_and_a_bad_file_abstains
     assert asyncio.run(reward([""] * 6, prompts=["a"] * 6, videos=shown)) == [4.0, 4.0, 4.0, 3.0, None, None]
     assert asyncio.run(reward([""], prompts=["a"], videos=[clip], first_frames=[picture(0)])) == [5.0]
     assert pickle.loads(pickle.dumps(reward)).takes == reward.takes
+
+
+@pytest.fixture
+def clip(tmp_path: Path) -> Path:
+    pytest.importorskip("av")
+    from salon_synthetic.videos import write_clip
+
+    return write_clip(tmp_path / "1.mp4", "clean", seconds=1.0)
+
+
+def beside(frames, prompts, sources=None, references=None, first_frames=None):
+    """100 for each frame of a source that is a video, 10 for each one that is a picture; 1000 for those of a reference."""
+    rows = [sources or [[] for _ in frames], references or [[] for _ in frames]]
+    worth = [[sum(10 * len(each) if isinstance(each, list) else 1 for each in row) for row in column] for column in rows]
+    return [10.0 * one + 1000 * two for one, two in zip(*worth, strict=True)]
+
+
+beside.version, beside.frames_per_second = "1", 4
+BESIDE = ScorerReward(checked_scorer(beside), abstention="alone")
+
+
+def paid_beside(**columns):
+    count = len(next(iter(columns.values())))
+    return asyncio.run(BESIDE([""] * count, prompts=["a"] * count, videos=[[picture(0)]] * count, **columns))
+
+
+def test_a_source_video_comes_by_path_bytes_or_frames_as_a_result_does(clip):
+    data = clip.read_bytes()
+    shown = [str(clip), clip, data, {"path": str(clip)}, {"bytes": data, "path": None}, [[picture(0)] * 4], [clip], [data]]
+    assert paid_beside(sources=shown) == [400.0] * len(shown)
+    mixed = [[clip, picture(0)], [picture(0), data, [picture(0)] * 2], [], None, [picture(0)]]
+    assert paid_beside(sources=mixed) == [410.0, 610.0, 0.0, 0.0, 10.0]
+    assert paid_beside(references=[clip, picture(0)]) == [40_000.0, 1000.0]
+    assert paid_beside(sources=[Media.from_file(clip), Media.from_bytes(data, MediaKind.VIDEO)]) == [400.0, 400.0]
+
+
+def test_a_source_video_that_cannot_be_read_costs_its_own_row(clip, tmp_path):
+    data = clip.read_bytes()
+    (tmp_path / "prose.mp4").write_text("prose")
+    (tmp_path / "list.mp4").write_text("#EXTM3U\nfile:///etc/hostname")
+    (tmp_path / "cut.mp4").write_bytes(data[:2000])
+    (tmp_path / "empty.mp4").touch()
+    (tmp_path / "away").mkdir()
+    (tmp_path / "away" / "link.mp4").symlink_to(clip)
+    names = ("prose.mp4", "list.mp4", "cut.mp4", "empty.mp4", "away/link.mp4")
+    shown = [clip, *(str(tmp_path / name) for name in names), data[:2000], b"", [clip, b"?"], [[]]]
+    assert paid_beside(sources=shown) == [400.0, *[None] * (len(shown) - 1)]
+    assert paid_beside(first_frames=[None, clip]) == [0.0, None], "a first frame is a picture"
+
+
+@pytest.mark.parametrize("kind", ["missing", "a dangling link", "a pipe", "a folder", "a number", "a mapping of neither"])
+@pytest.mark.parametrize("column", ["videos", "sources"])
+def test_a_video_that_is_no_file_is_an_error_of_its_row_and_column(kind, column, clip, tmp_path):
+    path = tmp_path / "odd.mp4"
+    if kind == "a dangling link":
+        path.symlink_to(tmp_path / "nothing.mp4")
+    elif kind == "a pipe":
+        os.mkfifo(path)
+    elif kind == "a folder":
+        path.mkdir()
+    odd = {"a number": 7, "a mapping of neither": {"name": "1.mp4"}}.get(kind, path)
+    columns = {"videos": [[picture(0)]] * 2, "prompts": ["a"] * 2, column: [clip, odd]}
+    with pytest.raises(InputError) as raised:
+        asyncio.run(BESIDE(["", ""], **columns))
+    assert (str(path) in str(raised.value)) or (raised.value.row, raised.value.column) == (2, column)
+
+
+@pytest.mark.parametrize("sources", [[], [b"?"], [b"?"] * 3])
+def test_sources_of_another_number_are_refused(sources):
+    with pytest.raises(InputError, match="sources"):
+        asyncio.run(BESIDE([""] * 2, prompts=["a"] * 2, videos=[[picture(0)]] * 2, sources=sources))
+
+
+def test_a_scorer_of_pictures_is_given_no_video_as_a_source(clip):
+    def sizes(images, prompts, sources):
+        return [float(len(row)) for row in sources]
+
+    sizes.version = "1"
+    reward = ScorerReward(checked_scorer(sizes), abstention="alone")
+    rows = {"images": [picture(0)] * 3, "prompts": ["a"] * 3, "sources": [[picture(0)], [clip], clip.read_bytes()]}
+    paid = asyncio.run(each_paid(reward, [""] * 3, rows))
+    assert (paid[0], [each.reason for each in paid[1:]]) == (1.0, ["bad_media"] * 2)
+    with pytest.raises(InputError, match="rates pictures, not videos"):
+        asyncio.run(reward([""], images=[picture(0)], prompts=["a"], sources=[[[picture(0)] * 2]]))
 
 
 @pytest.mark.parametrize("videos", [[[picture(0), picture(0)]], [Media.from_bytes(b"?", MediaKind.VIDEO)]])

@@ -5,6 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -59,6 +61,20 @@ def test_a_bucket_holds_a_store_like_a_directory(url: str, battles: Battles) -> 
     assert [change.operation for change in other.history("battles")][:2] == ["compact", "append"]
     assert DeltaTable(f"{url}/battles").version() == 4
     assert pl.scan_delta(f"{url}/battles").collect().height == 6
+
+
+def test_new_files_of_a_bucket_are_written_beside_their_copies_and_those_of_killed_processes_go(
+    url: str, battles: Battles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/no/such/folder")
+    store = ResultStore.open(url)
+    cache = place_of(url).layout.cache
+    for name, age_s in ((".new-left", 2 * 86_400), (".new-at-work", 60)):
+        (cache / name).mkdir(parents=True)
+        os.utime(cache / name, (time.time() - age_s,) * 2)
+    store.append("battles", battles(2, "a-"), run_id="r")
+    assert sorted(path.name for path in cache.glob(".new-*")) == [".new-at-work"]
+    assert [path.suffix for path in (cache / "battles").iterdir()] == [".parquet"], "what was put need not be downloaded"
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from salon_store import SCHEMAS, ResultStore
+from salon_store.plugins import open_sink
 
 Battles = Callable[..., pl.DataFrame]
 pytestmark = pytest.mark.real_store
@@ -74,3 +75,22 @@ def test_a_table_with_a_damaged_part_says_so_and_the_others_are_shown(store: Res
     assert counted(store, "runs") == 0
     with pytest.raises(duckdb.Error, match=r"run-r-0000000001-"):
         counted(store)
+
+
+def seen_by_plain_duckdb(path: Path, table: str = "battles") -> int:
+    with duckdb.connect(str(path / "catalog.duckdb"), read_only=True) as connection:
+        return int(connection.execute(f'SELECT count(*) FROM "{table}"').fetchall()[0][0])
+
+
+def test_the_end_of_a_with_block_and_a_sink_bring_the_catalog_up_to_date(store: ResultStore, battles: Battles) -> None:
+    with store:
+        store.append("battles", battles(2, "a-"), run_id="r")
+        assert seen_by_plain_duckdb(store.path) == 0
+    assert seen_by_plain_duckdb(store.path) == 2
+    sink = open_sink(store.path)
+    assert sink is not None and sink("battles", battles(3, "b-"), "r") == 3
+    assert seen_by_plain_duckdb(store.path) == 5
+    before = (store.path / "catalog.duckdb").stat().st_mtime_ns
+    with ResultStore.open(store.path, read_only=True) as reader:
+        reader.tables()
+    assert (store.path / "catalog.duckdb").stat().st_mtime_ns == before

@@ -14,6 +14,7 @@ from salon_synthetic.generator import DrawGenerator
 from salon_synthetic.scenes.moving import Motion, Violation, answered, imagine_clip, reads_clip
 from salon_synthetic.scenes.scene import GAP
 from salon_synthetic.scenes.vocabulary import CANVAS, NUMBER_WORDS, Colour, Shape
+from salon_synthetic.videos import Shot, write_shots
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media, Question
 from salon_taxonomy.records import CallStatus, MediaKind
@@ -134,3 +135,12 @@ def test_a_video_whose_frames_were_not_taken_is_a_rejected_call() -> None:
     assert made is not None
     reply = asyncio.run(PixelJudge().ask(Question((made, "Does the red star move up?"))))
     assert reply.status == CallStatus.REJECTED and "frames" in (reply.error or "")
+
+
+def test_the_same_pictures_give_the_same_bytes_of_a_video_whatever_was_encoded_between(tmp_path: Path) -> None:
+    drawn: dict[int, set[bytes]] = {number: set() for number in range(4)}
+    for _ in range(12):
+        for number, files in drawn.items():
+            shots = [Shot(0.5, number), Shot(0.7, number + 1)]
+            files.add(write_shots(tmp_path / "film.mp4", shots).read_bytes())
+    assert [len(files) for files in drawn.values()] == [1, 1, 1, 1]

@@ -14,14 +14,17 @@ from salon_taxonomy.answers import (
     Parsed,
     Unparsed,
     parse_choice,
+    parse_list,
     parse_object,
     parse_scale,
+    parse_text,
     parse_yes_or_no,
 )
 from salon_taxonomy.answers.strict_json import JsonError
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_taxonomy.testing import text as any_text
+from salon_taxonomy.verdict import Reason
 
 LABELS = ("photo", "oil painting", "painting", "C++")
 SIGNED = ("-1", "0", "1", "10", ".5", "**1**", "(a)", "a", "$a$", "a.", "sky", "kilo", "flip")
@@ -39,6 +42,7 @@ PARSERS: dict[str, Callable[[str], Outcome[Any]]] = {
     "choice": partial(parse_choice, labels=LABELS),
     "scale": partial(parse_scale, lowest=1, highest=5),
     "object": partial(parse_object, read=count),
+    "list": parse_list,
 }
 
 
@@ -165,3 +169,39 @@ def test_a_scale_has_at_least_two_marks(lowest: int, highest: int) -> None:
     with pytest.raises(InputError, match="lowest"):
         parse_scale("3", lowest, highest)
     assert parse_scale("Answer: 4", 3, 4) == Parsed(4)
+
+
+@pytest.mark.parametrize(
+    ("reply", "items"),
+    [
+        ("Here you are:\n1. a dog\n   runs\n\n2) it lies", ("a dog\n   runs", "it lies")),
+        ("1. a; 2. b; 3. c.", ("a", "b", "c.")),
+        ("**1.** a\n**2.** b", ("a", "b")),
+        ("1. In the 2. Bundesliga\n2. they win", ("In the 2. Bundesliga", "they win")),
+        ("1. a\n3. c", ("a\n3. c",)),
+        ("<think>1. a</think>1. b 1.5 m", ("b 1.5 m",)),
+    ],
+)
+def test_a_numbered_list_is_its_items_from_one(reply: str, items: tuple[str, ...]) -> None:
+    assert getattr(parse_list(reply), "answer", None) == items
+
+
+@pytest.mark.parametrize("reply", ["2. b", "1.", "1. ; 2. ;", "1. a\n2.\n3. c", "I can't view videos. 1. sorry", "- a\n- b"])
+def test_what_is_no_numbered_list_is_none(reply: str) -> None:
+    assert isinstance(parse_list(reply), Unparsed)
+
+
+@given(st.lists(st.text("ab cä", min_size=1, max_size=9).filter(str.strip), min_size=1, max_size=12), st.sampled_from("\n;"))
+def test_a_written_list_is_read_back(items: list[str], between: str) -> None:
+    text = between.join(f"{number}. {item}" for number, item in enumerate(items, start=1))
+    assert parse_list(text) == Parsed(tuple(item.strip() for item in items))
+
+
+def test_words_are_a_text_and_their_absence_is_none() -> None:
+    assert parse_text(" a dog\nruns ") == Parsed("a dog\nruns")
+    assert [getattr(parse_text(reply), "reason", None) for reply in ("", " ", "I'm sorry, I can't help.", "<think>a")] == [
+        Reason.EMPTY,
+        Reason.EMPTY,
+        Reason.REFUSED,
+        Reason.TRUNCATED,
+    ]

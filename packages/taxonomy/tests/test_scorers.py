@@ -294,7 +294,7 @@ def test_attributes_say_the_name_the_version_and_the_range(file):
 
 
 def test_a_function_of_an_installed_module_is_named_with_a_colon():
-    assert open_scorer("statistics:mean").name == "mean"
+    assert open_scorer("statistics:correlation").name == "correlation"
 
 
 WRONG = {
@@ -304,7 +304,7 @@ WRONG = {
     "FILE:absent": "has no such function",
     "FILE:number": "a scorer is a function",
     "FILE:Needs": "cannot be made without arguments",
-    "math:sqrt": "has no version, and no source file",
+    "math:atan2": "has no version, and no source file",
 }
 
 
@@ -344,7 +344,7 @@ def test_a_question_for_a_scorer_has_a_digest_of_its_own_and_others_keep_theirs(
 
 
 def test_checked_scorers_of_importable_functions_pickle():
-    found = open_scorer("statistics:mean")
+    found = open_scorer("statistics:correlation")
     assert pickle.loads(pickle.dumps(found)) == found
     assert isinstance(found, CheckedScorer)
 
@@ -485,6 +485,19 @@ class Names:
         return [float(first is not None) for first in beside["first_frames"]]
 
 
+@pytest.mark.parametrize(
+    "function",
+    [lambda images: [], lambda: [], lambda prompts, images: [], lambda prompt, frames: [], lambda images, *, prompts: []],
+)
+def test_what_cannot_take_pictures_and_then_prompts_is_refused_before_it_is_called(function):
+    function.version = "1"
+    with pytest.raises(InputError, match=r"\(images, prompts\) or \(frames, prompts\), in this order; it is '\("):
+        checked_scorer(function)
+    for right in (lambda images, prompts: [], lambda pictures, texts=None: [], lambda *both: [], lambda a, /, b: []):
+        right.version = "1"
+        assert checked_scorer(right).takes == ("images",)
+
+
 def test_the_parameters_or_the_attribute_takes_say_what_a_scorer_takes():
     def edited(images, prompts, sources, references=None):
         return []
@@ -499,7 +512,7 @@ def test_the_parameters_or_the_attribute_takes_say_what_a_scorer_takes():
     assert raised.value.value == "audio"
     for wrong in ("images", (), ("sources",), ("images", "audio"), 3):
         with pytest.raises(InputError, match="images or frames first"):
-            checked_scorer(type("Wrong", (), {"version": "1", "takes": wrong, "__call__": lambda self: []})())
+            checked_scorer(type("Wrong", (), {"version": "1", "takes": wrong, "__call__": lambda self, a, b: []})())
     for rate in (0, -1, math.inf, "fast"):
         with pytest.raises(InputError, match="at most 1000"):
-            checked_scorer(type("Wrong", (), {"version": "1", "frames_per_second": rate, "__call__": lambda self: []})())
+            checked_scorer(type("Wrong", (), {"version": "1", "frames_per_second": rate, "__call__": lambda self, a, b: []})())

@@ -320,7 +320,7 @@ def test_the_command_trains_resumes_and_reports_and_a_second_call_trains_nothing
     assert (folder / "run/image/model/pytorch_lora_weights.safetensors").is_file()
     lines = [json.loads(line) for line in (folder / "run/image/log.jsonl").read_text().splitlines()]
     watched = [line for line in lines if line["what"] == "watched"]
-    assert [line["step"] for line in watched] == [0, 1] and len(watched[0]["readings"]) == 8
+    assert [line["step"] for line in watched] == [0, 1] and len(watched[0]["readings"]) == 9
     last = {reading["monitor"]: reading["value"] for reading in watched[1]["readings"]}
     assert last.pop("reference_drift") > 0 and {*last.values()} == {None}, "a pair of pictures is too little to read"
     again = CliRunner().invoke(main, command)
@@ -330,6 +330,13 @@ def test_the_command_trains_resumes_and_reports_and_a_second_call_trains_nothing
     assert other.exit_code == 2
     assert "this run was begun with" in other.output
     assert "image.kl" in other.output
+    (folder / "run/image/finished.json").unlink()  # as of a run that was killed
+    metrics = (folder / "metrics.py").read_text()
+    (folder / "metrics.py").write_text(metrics.replace('version = "1"', 'version = "2"'))
+    changed = CliRunner().invoke(main, command)
+    assert changed.exit_code == 2 and "another formula of its reward" in changed.output, changed.output
+    (folder / "metrics.py").write_text(metrics)
+    assert CliRunner().invoke(main, command).exit_code == 0
     report = CliRunner().invoke(main, ["train", "report", "run"])
     assert report.exit_code == 0, report.output
     page = (folder / "run/report.html").read_text()

@@ -26,7 +26,7 @@ from salon_train.demo.controls import ShuffledMagicMirror
 from salon_train.demo.experiment import Ablation, ArmNumbers
 from salon_train.demo.page import study_page
 from salon_train.demo.pictures import draw_pictures, missed
-from salon_train.demo.recipe import Recipe
+from salon_train.demo.recipe import QUICK, QUICK_WARNING, Recipe
 from salon_train.demo.study import run_study
 from salon_train.demo.summary import LABELS, rise
 from salon_train.over_seeds import SeedMean, SeedProgress
@@ -143,9 +143,18 @@ def test_the_papers_rows_are_those_of_tables_4_and_6() -> None:
 def test_the_page_carries_everything_and_leaves_out_arms_that_were_not_run() -> None:
     measured = study({Ablation.SFT: 0.2, Ablation.FULL: 0.6, Ablation.IMPROVE: 0.3})
     page = study_page(measured, Recipe(), title="Learning")
-    assert "undoes a biased cold start" in page and "after the best cold start" in page
+    assert "after a biased cold start" in page and "after the best cold start" in page
     assert "http-equiv" in page and "https://cdn" not in page
     assert "without multi-bucket sampling" not in page
+
+
+def test_the_page_of_a_quick_run_claims_nothing() -> None:
+    measured = [each for each in study({Ablation.FULL: 0.6}) if each.seed == 0]
+    page = study_page(measured, QUICK, title="Learning")
+    assert page.index(QUICK_WARNING) < page.index("A vision-language model")
+    assert "undoes" not in page and "95%" not in page and "One seed, so without intervals." in page
+    whole = study_page(study({Ablation.FULL: 0.6}), Recipe(), title="Learning")
+    assert QUICK_WARNING not in whole and "Means over seeds with 95% intervals." in whole
 
 
 @pytest.mark.parametrize(("seeds", "processes", "column"), [((), 1, "seeds"), ((1, 1), 1, "seeds"), ((1,), 0, "processes")])

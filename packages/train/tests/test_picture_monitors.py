@@ -4,7 +4,7 @@ import pickle
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from for_each import for_each
-from salon_rewards.monitors import Alarm, AnswerForm, StepBatch
+from salon_rewards.monitors import Alarm, AnswerForm, StepBatch, watch
 from salon_taxonomy.errors import InputError
 from salon_train.configuration.schema import MonitorsSection
 from salon_train.demo.shapes import HELD_OUT, LEARNED
+from salon_train.image_policy.picture_measures import contrast, drift, grids, likeness, marks, saturation, sharpness, variety
 from salon_train.image_policy.picture_monitors import (
     BASELINE,
     PICTURE_MONITORS,
@@ -26,16 +27,11 @@ from salon_train.image_policy.picture_monitors import (
     PictureBoard,
     PictureMonitor,
     PictureWatch,
-    contrast,
-    drift,
-    grids,
-    likeness,
-    saturation,
-    sharpness,
-    variety,
 )
 from salon_train.run.early_abort import DegeneratedError
-from salon_train.run.events import TrainingEvent
+from salon_train.run.events import NO_WATCHER, LogFile, TrainingEvent
+from salon_train.run.monitor_hook import RunWatch
+from studies.image_policy import habits
 from studies.image_policy.monitors import CASES, Pool, alarms, exact_interval, main, replay
 from studies.image_policy.study import PolicyArm, run_image_study
 
@@ -60,6 +56,8 @@ def batch(step: int, pictures: Pictures, **more: object) -> PictureBatch:
     return PictureBatch(pictures, PROMPTS[: len(pictures)], StepBatch(step, AnswerForm.R3, ()), **more)  # type: ignore[arg-type]
 
 
+WORD = np.pad(np.array([[1, 1, 1, 0, 1, 0, 1], [0, 1, 0, 0, 1, 1, 1], [0, 1, 0, 0, 1, 0, 1]], bool), ((12, 1), (1, 8)))
+"""Two letters in a corner of 16 by 16 pixels."""
 CHANGES: dict[str, Callable[[Pictures], Pictures]] = {
     "grids": lambda drawn: np.clip(drawn * 0.8 + 0.1 + 0.1 * (np.indices((16, 16)).sum(0) % 2 * 2 - 1), 0, 1),
     "blur": lambda drawn: np.mean([np.roll(drawn, (y, x), (2, 3)) for y in range(-2, 3) for x in range(-2, 3)], 0),
@@ -67,6 +65,7 @@ CHANGES: dict[str, Callable[[Pictures], Pictures]] = {
     "contrast_drift": lambda drawn: 0.5 + (drawn - 0.5) * 0.3,
     "diversity_loss": lambda drawn: drawn[[0, 1] * (len(drawn) // 2)],
     "repeated_layout": lambda drawn: drawn[[0] * len(drawn)],
+    "watermarks": lambda drawn: np.where(WORD, 0.4, drawn),
 }
 
 
@@ -126,6 +125,17 @@ def test_steps_with_too_few_pictures_or_of_one_prompt_give_no_value():
         assert monitor.look(alone).value is None
 
 
+def test_a_mark_is_found_wherever_it_stands_and_a_subject_that_all_share_is_none():
+    random = np.random.default_rng(0)
+    for down, across in ((0, 0), (0, 8), (-12, 3)):
+        marked = np.where(np.roll(WORD, (down, across), (0, 1)), 0.4, blobs(1))
+        assert marks(marked.astype(np.float32), PROMPTS) > 0.3 > 0.1 > abs(marks(blobs(1), PROMPTS))
+    large = np.repeat(np.repeat(np.where(WORD, 0.4, blobs(2)), 32, 2), 32, 3).astype(np.float32)
+    assert marks(large, PROMPTS) > 0.2, "also where it is many pixels wide, and not in the middle"
+    same = blobs(3, count=2)[[0] * 16] + random.normal(0, 0.05, (16, 3, 16, 16)).astype(np.float32)
+    assert marks(same, ["a"] * 16) is None, "pictures of one prompt may be alike"
+
+
 def test_a_large_picture_is_measured_where_its_fine_patterns_are():
     picture = np.full((8, 3, 300, 520), 0.5, np.float32)
     picture[..., ::2, ::2] += 0.1
@@ -167,6 +177,34 @@ def test_the_held_out_number_that_falls_while_the_reward_rises_and_drift_are_rea
         watch.drawn(blobs(9), PROMPTS, [0.9] * 16, 9)
 
 
+class Harmful:
+    """Makes a file where it is unpickled."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.mark,)
+
+
+@for_each("kept", [watch(), PictureBoard()])
+def test_what_monitors_have_seen_is_read_again_and_a_folder_from_elsewhere_runs_no_code(kept: Any, tmp_path: Path):
+    hook = RunWatch(kept, MonitorsSection(), NO_WATCHER, steps=9, metric="reward")
+    hook.happened(TrainingEvent("evaluated", 1, 9, {"reward": 0.5}))
+    hook.save(tmp_path)
+    file = next(tmp_path.iterdir())
+    whole, mark = file.read_bytes(), tmp_path / "run"
+    hook.load(tmp_path)
+    hook.save(tmp_path)
+    assert file.read_bytes() == whole
+    calls = [Harmful(mark), (kept, [], {"x": Harmful(mark)}), [Path, print], (kept, [], LogFile)]
+    for content in (*(pickle.dumps(call) for call in calls), b"", whole[:40], pickle.dumps(None), pickle.dumps((1, 2, 3))):
+        file.write_bytes(content)
+        with pytest.raises(InputError, match=r"monitors\.pickle.*cannot be read"):
+            hook.load(tmp_path)
+    assert not mark.exists()
+
+
 def test_unknown_monitors_and_wrong_thresholds_are_refused():
     with pytest.raises(InputError, match=r"monitors\.which"):
         PictureBoard(MonitorsSection(which=("length_drift",)))
@@ -181,13 +219,20 @@ def test_a_grid_of_another_frequency_in_each_picture_is_a_grid_too():
     assert grids(drawn, PROMPTS) > 0.9
 
 
+def test_a_policy_of_habits_is_found_by_the_monitor_that_it_games_and_rewards_at_random_ring_nothing():
+    assert {*habits.GAMED} >= {*PICTURE_MONITORS, "reference_drift", "reward_metric_divergence"}
+    for name in ("repeated_layout", "reference_drift"):
+        assert name in alarms(habits.run(habits.GAMED[name], 100)), name
+    assert not alarms(habits.run(habits.GAMED["reference_drift"], 5000, shuffled=True))
+
+
 def test_replays_of_the_study_are_quiet_where_nothing_is_planted_and_loud_where_something_is():
     prompts = (*LEARNED, *HELD_OUT)
     pictures = {prompt: blobs(number, count=160) for number, prompt in enumerate(prompts)}
     paid = {prompt: np.full(160, 0.5) for prompt in prompts}
     pool = Pool(pictures, pictures, paid, paid)
     assert alarms(replay(pool, 0)) == {} == alarms(replay(pool, 1, learning=True))
-    for case in (CASES[0], CASES[4], CASES[6], CASES[7]):
+    for case in (CASES[0], CASES[4], CASES[6], CASES[7], CASES[8]):
         found = alarms(replay(pool, 2, planted=case))
         assert case.monitor in found and found[case.monitor][0] > 20
     first, again = ([seen.pictures for seen in replay(pool, 3)] for _ in range(2))

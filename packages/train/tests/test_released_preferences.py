@@ -127,6 +127,18 @@ def test_bad_rows_are_named_and_videos_refused(tmp_path: Path):
     ):
         with pytest.raises(error, match=problem):
             read_preferences(written(tmp_path, "all.json", [row, row | change]))
+    bad = [{"path2": "gone.jpg"}, {"path2": "a.jpg"}, {"choice_dist": [3, "1"]}, {"prompt": " "}]
+    remarks: list[str] = []
+    assert len(read_preferences(written(tmp_path, "all.json", [row, *(row | change for change in bad)]), remarks)) == 1
+    assert remarks[0] == "2 of 5 rows of all.json cannot be used and are left out:"
+    assert {line.partition(":")[0] for line in remarks[1:3]} == {"row 4", "row 5"}
+    assert remarks[3].startswith("2 of 3 pairs of all.json lack a picture and are left out: ") and "gone.jpg" in remarks[3]
+    with pytest.raises(InputError, match="row 1, column 'prompt'"):
+        read_preferences(written(tmp_path, "all.json", [row | {"prompt": None}] * 3), [])
+    pair = read_preferences(written(tmp_path, "all.json", [row]))[0]
+    before = pair.identity
+    (tmp_path / "b.jpg").write_bytes(drawn(7) + b"more")
+    assert pair.identity != before == ["a cat", str(tmp_path / "a.jpg"), str(tmp_path / "b.jpg"), *before[3:5], 3, 1, 0]
     video = {"path_A": "a.mp4", "path_B": "b.mp4", "prompt": "a cat runs", "VQ": "A", "MQ": "same", "TA": "B", "fps_A": 8}
     with pytest.raises(InputError, match="pairs of videos"):
         read_preferences(written(tmp_path, "data.csv", [video]))

@@ -1,15 +1,20 @@
 """``salon train reward-model``: losses, preference files, learning in a drawn world, kills, and the result as a scorer."""
 
 import asyncio
+import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 import torch
+from aiohttp import ClientSession
+from aiohttp.test_utils import TestServer
 from click.testing import CliRunner
 from PIL import Image
 from safetensors.torch import load_file, save_file
@@ -20,16 +25,24 @@ from tiny_clip import save_tiny_clip
 from tiny_llava import save_tiny_llava
 
 from salon_console import main
+from salon_judges.clients.local_generation import LocalModel
+from salon_judges.clients.local_transformers import TransformersSettings
 from salon_judges.scorers.reward_network import RewardNetwork
 from salon_rewards import make_reward
+from salon_rewards.callables.reward import RewardFunction, each_paid
+from salon_rewards.serving.app import RewardServer
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.scorers import open_scorer
+from salon_taxonomy.verdict import Unscored
 from salon_train.configuration.reward_model import RewardModelConfiguration, configured
+from salon_train.configuration.schema import ModelSection
 from salon_train.data.preferences import Preference, read_preferences
+from salon_train.models.loading import load_processor
 from salon_train.reward_model.held_out import held_out_numbers
 from salon_train.reward_model.losses import VoteModel
 from salon_train.reward_model.stage import train_reward_model
 from salon_train.run.events import TrainingEvent
+from studies import ties
 
 COLOURS = {"red": 1.0, "blue": -1.0}
 GAPS = torch.linspace(-4, 4, 9)
@@ -93,7 +106,8 @@ def test_it_learns_what_people_chose_and_is_a_scorer_and_a_reward(world: tuple[P
     folder, table = world
     held_out = table.filter(split="test")
     best = (held_out["gap"] > 0).mean()
-    trained = train_reward_model(asked(folder, tmp_path))
+    settings = asked(folder, tmp_path, epochs=4)
+    trained = train_reward_model(settings)
     assert trained.evaluation["accuracy"] >= best - 0.05, (trained.evaluation, best)
     assert trained.evaluation["accuracy_low"] < trained.evaluation["accuracy"] < trained.evaluation["accuracy_high"]
     assert trained.evaluation["ece"] < 0.12 and trained.evaluation["pairs"] == held_out.height
@@ -111,7 +125,17 @@ def test_it_learns_what_people_chose_and_is_a_scorer_and_a_reward(world: tuple[P
     files = [str(folder / Path(row["chosen"]).name) for row in rows[:5]]
     paid = asyncio.run(reward([""] * 5, images=files, prompts=[row["prompt"] for row in rows[:5]]))
     assert paid == pytest.approx(scores[0::2].tolist(), abs=1e-4)
-    assert train_reward_model(asked(folder, tmp_path)).already
+    assert asyncio.run(over_http(reward, files, [row["prompt"] for row in rows[:5]])) == pytest.approx(paid, abs=1e-4)
+    assert train_reward_model(settings).already
+
+
+async def over_http(reward: RewardFunction, files: Sequence[str], prompts: Sequence[str]) -> list[float]:
+    """Return what the reward pays over HTTP."""
+    images = [base64.b64encode(Path(file).read_bytes()).decode() for file in files]
+    async with TestServer(RewardServer(reward).application()) as running, ClientSession() as session:
+        answer = await session.post(running.make_url("/score"), json={"prompts": [*prompts], "images": images})
+        scores: list[float] = (await answer.json())["scores"]
+    return scores
 
 
 def test_shuffled_votes_teach_nothing(world: tuple[Path, pl.DataFrame], tmp_path: Path):
@@ -138,17 +162,29 @@ class _Stopping:
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize(("loss", "backbone"), [("davidson", {}), ("unsure", {"rank": 2}), ("rao-kupper", {"rank": 0})])
+@pytest.mark.parametrize(
+    ("loss", "backbone", "learning"),
+    [
+        ("davidson", {}, {"device_batch": 5, "schedule": "linear", "warmup_ratio": 0.5}),
+        ("unsure", {"rank": 2}, {}),
+        ("rao-kupper", {"rank": 0}, {"schedule": "constant"}),
+    ],
+)
 def test_a_run_that_was_stopped_ends_with_the_same_bytes(
-    loss: str, backbone: Mapping[str, Any], world: tuple[Path, pl.DataFrame], tmp_path: Path
+    loss: str,
+    backbone: Mapping[str, Any],
+    learning: Mapping[str, Any],
+    world: tuple[Path, pl.DataFrame],
+    tmp_path: Path,
 ):
     folder, table = world
     table.head(240).write_parquet(folder / "few.parquet")
-    whole = train_reward_model(asked(folder, tmp_path / "whole", "few.parquet", backbone, loss=loss)).model
+    learning = {"loss": loss, **learning}
+    whole = train_reward_model(asked(folder, tmp_path / "whole", "few.parquet", backbone, **learning)).model
     for after in (1, 25, 33):
         with pytest.raises(KeyboardInterrupt):
-            train_reward_model(asked(folder, tmp_path / "cut", "few.parquet", backbone, loss=loss), watcher=_Stopping(after))
-    cut = train_reward_model(asked(folder, tmp_path / "cut", "few.parquet", backbone, loss=loss)).model
+            train_reward_model(asked(folder, tmp_path / "cut", "few.parquet", backbone, **learning), watcher=_Stopping(after))
+    cut = train_reward_model(asked(folder, tmp_path / "cut", "few.parquet", backbone, **learning)).model
     for name in ("model.safetensors", "head.safetensors", "reward_model.json"):
         assert (cut / name).read_bytes() == (whole / name).read_bytes(), name
     about = json.loads((whole / "reward_model.json").read_text())
@@ -294,7 +330,7 @@ def test_a_prompt_in_both_splits_is_refused_and_a_plain_table_is_one_vote_each(t
     pl.DataFrame([row | {"split": split} for row in rows for split in ("train", "test")]).write_csv(tmp_path / "leak.csv")
     with pytest.raises(InputError, match=r"in both splits: '?cat"):
         read_preferences(tmp_path / "leak.csv")
-    for other, problem in ((" CAT", "a prompt is in both splits"), ("dog", "two pictures are in both splits")):
+    for other, problem in ((" CAT", "a prompt is in both splits"), ("dog", "a picture is in both splits")):
         leak = [rows[0] | {"split": "train"}, {"prompt": other, "chosen": "b.png", "rejected": "a.png", "split": "test"}]
         pl.DataFrame(leak).write_csv(tmp_path / "leak.csv")
         with pytest.raises(InputError, match=problem):
@@ -337,6 +373,73 @@ def test_a_folder_whose_files_are_damaged_or_lack_weights_is_no_reward_model(wor
     assert RewardNetwork.read(tmp_path).unsure is False
 
 
+class Harmful:
+    """Makes a file where it is unpickled."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.mark,)
+
+
+def with_code(folder: Path, mark: Path, *names: str) -> None:
+    """Let the configurations of a folder name a module of it as their code."""
+    (folder / "harmful.py").write_text(f"open({str(mark)!r}, 'w')\nclass Own: pass\n")
+    kinds = ("AutoConfig", "AutoModel", "AutoModelForImageTextToText", "AutoProcessor", "AutoImageProcessor")
+    for name in names:
+        values = json.loads((folder / name).read_text()) | {"auto_map": dict.fromkeys(kinds, "harmful.Own")}
+        values |= {"model_type": "own"} if name == "config.json" else {"processor_class": "Own"}
+        (folder / name).write_text(json.dumps(values))
+
+
+def test_a_folder_from_elsewhere_runs_no_code_and_nobody_is_asked_whether_it_may(
+    world: tuple[Path, pl.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    mark, asked = tmp_path / "run", []
+    monkeypatch.setattr("builtins.input", lambda *said: asked.append(said) or "y")
+    RewardNetwork.begin(str(world[0] / "clip")).save(tmp_path / "whole")
+    for number, names in enumerate([("config.json",), ("processor_config.json", "tokenizer_config.json"), ()]):
+        folder = tmp_path / str(number)
+        copytree(tmp_path / "whole", folder)
+        if names:
+            with_code(folder, mark, *names)
+        else:
+            (folder / "model.safetensors").unlink()
+            torch.save(Harmful(mark), folder / "pytorch_model.bin")
+        local = TransformersSettings(kind="transformers", model=str(folder))
+        for load in (
+            lambda folder=folder: RewardNetwork.begin(str(folder)),
+            lambda folder=folder: open_scorer(f"clip-score:{folder}"),
+            lambda local=local: LocalModel.load(local),
+            lambda folder=folder: load_processor(ModelSection(name=str(folder)), str(folder)),
+        ):
+            with suppress(InputError):
+                load()
+        with pytest.raises(InputError):
+            RewardNetwork.read(folder)
+    assert asked == [] and not mark.exists()
+
+
+@pytest.mark.parametrize(
+    "content", ["[]", "{}", '{"model_type": "encoder-decoder"}', '{"model_type": "rag"}', '{"model_type": 3}']
+)
+def test_a_configuration_of_another_kind_is_refused_by_name(content: str, world: tuple[Path, pl.DataFrame], tmp_path: Path):
+    copytree(world[0] / "clip", tmp_path / "clip")
+    (tmp_path / "clip" / "config.json").write_text(content)
+    with pytest.raises(InputError):
+        RewardNetwork.begin(str(tmp_path / "clip"))
+
+
+def test_a_reward_model_that_gives_no_number_gives_no_reward(world: tuple[Path, pl.DataFrame], tmp_path: Path):
+    network = RewardNetwork.begin(str(world[0] / "clip"))
+    torch.nn.init.constant_(network.head.weight, float("nan"))
+    network.save(tmp_path)
+    reward = make_reward(f"scorer:reward-model:{tmp_path}")
+    paid = asyncio.run(each_paid(reward, [""], {"prompts": ["red 0"], "images": [Image.new("RGB", (16, 16))]}))
+    assert isinstance(paid[0], Unscored) and "nan" in paid[0].detail
+
+
 def test_the_command_trains_and_its_refusals_name_the_option(world: tuple[Path, pl.DataFrame], tmp_path: Path):
     folder, table = world
     table.head(100).write_parquet(folder / "hundred.parquet")
@@ -352,3 +455,16 @@ def test_the_command_trains_and_its_refusals_name_the_option(world: tuple[Path, 
     (tmp_path / "none").mkdir()
     refused = CliRunner().invoke(main, [*words[:4], str(tmp_path / "none"), "--output", str(tmp_path / "never")])
     assert refused.exit_code != 0 and "cannot be loaded" in refused.stderr
+
+
+def test_the_study_of_ties_draws_the_chances_that_it_says_and_prints_each_arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(ties, "_TEST", 20)
+    table = ties.draw_votes(tmp_path / "votes", 400, seed=0)
+    votes = table.filter(~pl.col("new"))
+    near = votes.filter(pl.col("gap") < 0.5)["ties"].mean()
+    assert near == pytest.approx(1 / 3, abs=0.1), "of equal walls a third is tied"
+    assert votes.filter(pl.col("gap") > 2.5)["ties"].mean() < near - 0.05
+    assert table.filter("new").height == 20 and table.filter("new")["ties"].sum() == 0.0
+    ran = CliRunner().invoke(ties.main, [str(tmp_path), "--votes", "32", "--seeds", "1"])
+    assert ran.exit_code == 0, ran.output
+    assert all(arm in ran.stdout for arm in ties.ARMS)

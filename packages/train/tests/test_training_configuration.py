@@ -31,6 +31,7 @@ from salon_train.refiner import RefinementSettings, read_refiner_configuration
 from salon_train.sampling.prompt_order import prompt_plan
 
 REFINERS = ("r3-refiner-7b", "r3-refiner-8b")
+REWARD_MODELS = ("hpsv3", "imagereward", "videoreward")
 WHOLE = '[run]\nfolder = "run"\n[model]\nname = "m"\n[data]\ntrain = ["t.jsonl"]\n'
 
 
@@ -92,7 +93,7 @@ def test_a_file_for_the_other_kind_of_training_is_told_apart(tmp_path):
         read_refiner_configuration(written(tmp_path, preset("magicmirror-7b")))
 
 
-@pytest.mark.parametrize("name", [name for name in preset_names() if name not in REFINERS])
+@pytest.mark.parametrize("name", [name for name in preset_names() if name not in REFINERS + REWARD_MODELS])
 def test_every_preset_of_an_assessor_is_a_configuration(tmp_path, name):
     assert preset(name).startswith("# ")
     read = read_configuration(written(tmp_path, preset(name)))
@@ -181,7 +182,7 @@ def test_presets_are_listed_and_printed():
         assert CliRunner().invoke(main, ["train", "presets", *idle]).exit_code == 2
     unknown = CliRunner().invoke(main, ["train", "presets", "magicmirror-70b"])
     assert unknown.exit_code == 2
-    assert "allowed: magicmirror-7b" in unknown.stderr
+    assert "allowed: hpsv3, imagereward, magicmirror-7b" in unknown.stderr
 
 
 MAGICMIRROR = {
@@ -230,7 +231,48 @@ REFINED = {
     "refine.stage_two": (0.75, "Table 11"),
     "refine.illusory": ("executed", "Equation 5"),
 }
+HPSV3 = {
+    "backbone.name": ("Qwen/Qwen2-VL-7B-Instruct", "HPSv3_7B.yaml: model_name_or_path"),
+    "backbone.least_pixels": (256 * 28 * 28, "min_pixels"),
+    "backbone.most_pixels": (256 * 28 * 28, "max_pixels"),
+    "backbone.activation_checkpointing": (True, "gradient_checkpointing"),
+    "learning.loss": ("unsure", "loss_type: uncertainty"),
+    "learning.epochs": (10, "num_train_epochs"),
+    "learning.batch": (2 * 4, "per_device_train_batch_size × gradient_accumulation_steps"),
+    "learning.device_batch": (2, "per_device_train_batch_size"),
+    "learning.learning_rate": (2e-6, "learning_rate"),
+    "learning.schedule": ("constant", "lr_scheduler_type: constant_with_warmup"),
+    "learning.warmup_ratio": (0.05, "warmup_ratio"),
+}
+IMAGEREWARD = {
+    "backbone.fix_rate": (0.7, "train_one_node.sh: --fix_rate"),
+    "learning.loss": ("bradley-terry", "train.py: loss_func"),
+    "learning.epochs": (10, "--epochs"),
+    "learning.batch": (4 * 4 * 4, "--batch_size × --accumulation_steps × devices"),
+    "learning.device_batch": (4, "--batch_size"),
+    "learning.learning_rate": (1e-5, "--lr"),
+    "learning.schedule": ("cosine", "--lr-decay-style"),
+    "learning.warmup_ratio": (0.0, "--warmup"),
+    "learning.weight_decay": (0.0, "train.py: torch.optim.Adam without one"),
+}
+VIDEOREWARD = {
+    "backbone.name": ("Qwen/Qwen2-VL-2B-Instruct", "train.sh: --model_name_or_path"),
+    "backbone.dtype": ("bfloat16", "--torch_dtype"),
+    "backbone.rank": (64, "--lora_r"),
+    "backbone.alpha": (128, "--lora_alpha"),
+    "backbone.most_pixels": (200704, "--max_frame_pixels"),
+    "learning.loss": ("rao-kupper", "trainer.py: btt"),
+    "learning.epochs": (3, "--num_train_epochs"),
+    "learning.batch": (1 * 4, "--per_device_train_batch_size × --gradient_accumulation_steps"),
+    "learning.device_batch": (1, "--per_device_train_batch_size"),
+    "learning.learning_rate": (2e-6, "--learning_rate"),
+    "learning.schedule": ("constant", "--lr_scheduler_type constant_with_warmup"),
+    "learning.warmup_ratio": (0.05, "--warmup_ratio"),
+}
 RECIPES = {
+    "hpsv3": HPSV3,
+    "imagereward": IMAGEREWARD,
+    "videoreward": VIDEOREWARD,
     "magicmirror-7b": TRAINED
     | {"model.training": ("lora", "A.5.1: the cold start's"), "model.lora.rank": (32, "A.5.1: the cold start's")},
     "magicmirror-7b-full": TRAINED,

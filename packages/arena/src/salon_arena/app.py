@@ -22,11 +22,12 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Final, TypeVar
 from uuid import UUID
 
+from anyio import CapacityLimiter, to_thread
 from jinja2 import Environment, PackageLoader
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.applications import Starlette
@@ -79,6 +80,9 @@ _ANSWERS_AT_ONCE: Final = 12
 """The four tasks that a page holds, each answered, undone and answered again: what a page that was offline sends together."""
 _MOST_REMEMBERED: Final = 100_000
 _SIGN_INS_AT_ONCE: Final = 20
+_SIGN_IN_THREADS: Final = 4
+"""Sign-ins at work at once: a password's hash takes 64 MiB, a provider may be silent, and votes need the other threads."""
+_SIGN_INS_WAITING: Final = 40
 _OIDC_LIFE: Final = 600
 _SETTLE_EVERY: Final = 1.0
 _CHECK_EVERY: Final = 60.0
@@ -266,6 +270,7 @@ class _Routes:
         self._passwords = passwords
         self._oidc = oidc
         self._sign_ins = Limits(_SIGN_INS_AT_ONCE, _SIGN_INS_AT_ONCE / 3600)
+        self._signing_in, self._waiting = CapacityLimiter(_SIGN_IN_THREADS), 0
         self._service = service
         self._published = published
         self._beside = beside
@@ -428,13 +433,23 @@ class _Routes:
         if not (self._sign_ins.allow(f"network {network}") and self._sign_ins.allow(f"name {plain_name(body.name)}")):
             raise RefusedError(429, "too_many")
         now = self._service.clock()
-        session = await run_in_threadpool(self._passwords.sign_in, body.name, body.password, now)
+        session = await self._signed_in(self._passwords.sign_in, body.name, body.password, now)
         return self._with_cookie(JSONResponse({}), self._cookie, session.token, LONGEST_LIFE)
+
+    async def _signed_in(self, work: Callable[..., T], *given: object) -> T:
+        """Do a part of a sign-in on threads of its own; refuse it while many wait."""
+        if self._waiting >= _SIGN_INS_WAITING:
+            raise RefusedError(429, "too_many")
+        self._waiting += 1
+        try:
+            return await to_thread.run_sync(partial(work, *given), limiter=self._signing_in)
+        finally:
+            self._waiting -= 1
 
     async def oidc_start(self, _: Request) -> Response:
         if self._oidc is None:
             raise RefusedError(404, "unknown_page")
-        address, kept = await run_in_threadpool(self._oidc.start)
+        address, kept = await self._signed_in(self._oidc.start)
         value = ".".join(kept[name] for name in _KEPT)
         return self._with_cookie(RedirectResponse(address, 303), f"{self._cookie}-oidc", value, _OIDC_LIFE)
 
@@ -457,7 +472,7 @@ class _Routes:
         if len(kept) < len(_KEPT):
             raise RefusedError(403, "state")
         now = self._service.clock()
-        session = await run_in_threadpool(self._oidc.finish, body.code, body.state, kept, body.invite, now)
+        session = await self._signed_in(self._oidc.finish, body.code, body.state, kept, body.invite, now)
         response = self._with_cookie(JSONResponse({}), self._cookie, session.token, LONGEST_LIFE)
         return self._with_cookie(response, f"{self._cookie}-oidc", "", 0)
 

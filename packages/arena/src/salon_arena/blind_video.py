@@ -1,4 +1,4 @@
-"""Videos encoded again, all alike: H.264 in MP4 without tags and notes of the encoder; without sound, or all with sound.
+"""Encode videos again, all alike: H.264 in MP4 without tags; without sound, or all with sound.
 
 Whatever the makers' files were, the sent ones have one codec, profile, level, distance of key frames and set of colour tags,
 upright frames and square pixels. Frames keep their time stamps. A copy of the packets would keep the maker's own settings,
@@ -14,9 +14,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from salon_judges.media.policy import PicturePolicy
-from salon_judges.media.video_container import Outline, frames_are_counted, opened, outline, video_failures
+from salon_judges.media.video_container import Outline, opened, outline, video_failures
 from salon_judges.media.video_policy import VideoLimits
+from salon_judges.media.video_sampling import decoded, missing_end
 from salon_judges.media.video_sound import RATE, levelled_sound
+from salon_taxonomy.media_files import bad_media
 from salon_taxonomy.verdict import Reason, Unscored
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ class BlindVideo:
 
 
 def longest_side(content: bytes) -> int | Unscored:
-    """Return how many pixels wide or high a video is, once its pixels are square; ``Unscored`` for what is no video."""
+    """Return the longer side of a video in square pixels; ``Unscored`` for what is no video."""
     seen = outline(content, VideoLimits())
     return seen if isinstance(seen, Unscored) else max(_size(seen, None))
 
@@ -73,9 +75,13 @@ def blind_video(content: bytes, *, side: int | None = None, sound: bool = False)
     if isinstance(seen, Unscored):
         return seen
     try:
-        data, stamps = _encoded(content, _size(seen, side))
-        heard = levelled_sound(content, stamps[-1] + _last_step(stamps)) if sound else None
-        return BlindVideo(_without_notes(data, heard), stamps)
+        made = _encoded(content, seen, _size(seen, side))
+        if isinstance(made, Unscored):
+            return made
+        data, stamps = made
+        end_s = stamps[-1] + _last_step(stamps, seen.duration_s)
+        heard = levelled_sound(content, end_s) if sound else None
+        return BlindVideo(_without_notes(data, end_s, heard), stamps)
     except video_failures() as error:
         return Unscored(Reason.BAD_MEDIA, f"the video cannot be written again ({type(error).__name__})")
 
@@ -92,13 +98,15 @@ def _size(seen: Outline, side: int | None) -> tuple[int, int]:
     return max(2, width - width % 2), max(2, height - height % 2)
 
 
-def _last_step(stamps: tuple[float, ...]) -> float:
-    """Return how long the last picture is shown: as long as the one before it."""
-    return stamps[-1] - stamps[-2] if len(stamps) > 1 else 1 / 30
+def _last_step(stamps: tuple[float, ...], duration_s: float) -> float:
+    """Return how long the last picture is shown: as long as the one before it, or as the file clearly says."""
+    stands = max(duration_s - stamps[-1], 1 / 90)
+    usual = stamps[-1] - stamps[-2] if len(stamps) > 1 else stands
+    return usual if usual / 1.5 < stands < usual * 1.5 else stands
 
 
-def _without_notes(content: bytes, sound: "Iterator[AudioFrame] | None") -> bytes:
-    """Leave out what the encoder says about itself within the stream, and add the sound."""
+def _without_notes(content: bytes, end_s: float, sound: "Iterator[AudioFrame] | None") -> bytes:
+    """Leave out what the encoder says about itself within the stream, let the last picture stand, and add the sound."""
     import av
     from av.bitstream import BitStreamFilterContext
 
@@ -108,8 +116,12 @@ def _without_notes(content: bytes, sound: "Iterator[AudioFrame] | None") -> byte
         stream = target.add_stream_from_template(video)
         track = None if sound is None else target.add_stream("aac", rate=RATE, layout="stereo", options=dict(_OPTIONS_OF_SOUND))
         cleaner = BitStreamFilterContext(_NOTES, video)
+        last = max(packet.pts for packet in source.demux(video) if packet.size and packet.pts is not None)
+        source.seek(0)
         for packet in source.demux(video):
             for cleaned in cleaner.filter(packet) if packet.size else ():
+                if cleaned.pts == last:
+                    cleaned.duration = max(1, round(end_s / (video.time_base or _CLOCK)) - last)
                 cleaned.stream = stream
                 target.mux(cleaned)
         if track is not None:
@@ -120,7 +132,7 @@ def _without_notes(content: bytes, sound: "Iterator[AudioFrame] | None") -> byte
     return out.getvalue()
 
 
-def _encoded(content: bytes, size: tuple[int, int]) -> tuple[bytes, tuple[float, ...]]:
+def _encoded(content: bytes, seen: Outline, size: tuple[int, int]) -> tuple[bytes, tuple[float, ...]] | Unscored:
     import av
     from av.video.frame import PictureType
 
@@ -128,8 +140,9 @@ def _encoded(content: bytes, size: tuple[int, int]) -> tuple[bytes, tuple[float,
     stamps: list[Fraction] = []
     with opened(content) as source, av.open(out, "w", format="mp4", options=_OPTIONS) as target:
         stream: Any = None
-        step = 1 / (source.streams.video[0].average_rate or Fraction(25)) if frames_are_counted(source) else None
-        for number, frame in enumerate(source.decode(video=0)):
+        for frame, at_s in decoded(source, seen):
+            if frame.is_corrupt:
+                return bad_media(f"the video is damaged at {at_s:.2f} s")
             if stream is None:
                 stream = target.add_stream("libx264", rate=30, options=dict(_ENCODER))
                 turns = round(frame.rotation / 90) % 4
@@ -138,16 +151,18 @@ def _encoded(content: bytes, size: tuple[int, int]) -> tuple[bytes, tuple[float,
                 stream.codec_context.time_base = _CLOCK
                 for name, value in _COLOURS.items():
                     setattr(stream.codec_context, name, value)
-                first = frame.pts or 0
-            stamp = Fraction((frame.pts or 0) - first) * (frame.time_base or _CLOCK) if step is None else number * step
+                first_s = at_s
             plain = _turned(frame.reformat(*size, "yuv420p", dst_colorspace=_BT_709, dst_color_range=_LIMITED), turns)
-            plain.pts, plain.time_base = round(stamp / _CLOCK), _CLOCK
+            plain.pts, plain.time_base = round((at_s - first_s) / _CLOCK), _CLOCK
             plain.pict_type = PictureType.NONE  # else a key frame of the maker's becomes one again
             stamps.append(Fraction(plain.pts) * _CLOCK)
             target.mux(stream.encode(plain))
         target.mux(stream.encode())
         _forget_tags(target)
-    return out.getvalue(), _seconds(stamps)
+    if not stamps:
+        return bad_media("no picture of the video can be decoded")
+    lost = missing_end(seen, first_s + float(stamps[-1]))
+    return bad_media(lost) if lost else (out.getvalue(), _seconds(stamps))
 
 
 def _turned(frame: "VideoFrame", turns: int) -> "VideoFrame":

@@ -65,6 +65,7 @@ _TASKS_OF = {
     "--anchors": ("battles",),
     "--only": ("battles", "mos", "rankings", "checks", "labels"),
     "--qualification": ("battles",),
+    "--raters": ("mos", "rankings", "checks"),
 }
 _ONE_BY_ONE = ("labels", "checks", "mos")
 """Kinds of work that need no second model."""
@@ -128,7 +129,7 @@ def arena() -> None:
 @click.option("--hidden-reference", metavar="MODEL", help="With --task mos: rate this model's files among the others (ACR-HR).")
 @click.option("--taxonomy", default="magicmirror", show_default=True, help="With --task labels: a name, or a TOML file.")
 @click.option(
-    "--raters", type=click.IntRange(min=1), default=2, show_default=True, help="People per panel, ranking or checked file."
+    "--raters", type=click.IntRange(min=1), show_default="2", help="With --task mos, rankings or checks: people per item."
 )
 @click.option(
     "--only",
@@ -185,7 +186,7 @@ def serve(
     reference: str | None,
     hidden_reference: str | None,
     taxonomy: str,
-    raters: int,
+    raters: int | None,
     only_file: Path | None,
     anchors: Path | None,
     qualification: Path | None,
@@ -241,6 +242,7 @@ def serve(
         "--only": only_file,
         "--anchors": anchors,
         "--qualification": qualification,
+        "--raters": raters,
     }
     for option, value in options.items():
         if value is not None and task not in _TASKS_OF[option]:
@@ -278,7 +280,7 @@ def _work(
     reference: str | None,
     hidden: str | None,
     taxonomy: str,
-    raters: int,
+    raters: int | None,
     only: Path | None,
 ) -> "tuple[Material, Task | None, str]":
     """Read what is shown, and print what is left out.
@@ -286,13 +288,14 @@ def _work(
     Returns:
         The files; the work, None for battles, which need the database; and how much there is, in words.
     """
-    from salon_arena.forms import check_task, panel_task, ranking_task
+    from salon_arena.forms import RATERS_PER_ITEM, check_task, panel_task, ranking_task
     from salon_arena.labels import LabelTask
     from salon_arena.material import Material, read_files, read_material, shown_beside
     from salon_arena.questions import BenchQuestionTask, read_questions, realism_questions
     from salon_arena.verdicts import VerdictTask, material_of, read_verdict_rows
     from salon_taxonomy.taxonomy import Taxonomy
 
+    raters = raters or RATERS_PER_ITEM
     if task == "verdicts":
         rows, remarks = read_verdict_rows(prompts, folder)
         _print_remarks(remarks)
@@ -395,7 +398,9 @@ def export(database: Path | str, store: StoreAddress) -> None:
         done = export_answers(opened, store)
     counts = {"battles": done.added, "ratings": done.rated, "checks": done.checked, "labels": done.labelled}
     added = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count or what == "battles")
-    waiting = f"{done.waiting:,} tasks wait for an answer"
+    waiting = f"{counted(done.waiting, 'task')} {'waits' if done.waiting == 1 else 'wait'} for an answer"
+    if done.undoable:
+        waiting += f"; {counted(done.undoable, 'answer')} can still be undone: export again in 10 seconds"
     click.echo(f"{added} added to {store}; {done.present:,} were there; {waiting}.")
     if done.ranked:
         click.echo(

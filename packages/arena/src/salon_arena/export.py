@@ -49,7 +49,8 @@ class Exported:
         checked: yes/no checks that were written.
         labelled: labels that were written, of single raters and agreed ones.
         ranked: settled rankings: the store has no table of them, ``salon arena release rankings`` writes them.
-        waiting: answers that can still be undone, or tasks that are open; they are not exported.
+        waiting: tasks that were given and are not answered.
+        undoable: answers that can still be undone; a later export has them.
         unreadable: paths of files because of which a task was not shown, those of each task.
     """
 
@@ -60,6 +61,7 @@ class Exported:
     labelled: int
     ranked: int
     waiting: int
+    undoable: int
     unreadable: tuple[tuple[str, ...], ...]
 
 
@@ -91,15 +93,16 @@ def export_answers(database: ArenaDatabase, store: StoreAddress, *, now: int | N
     ratings, scores = _answers_to_forms(database, prompts, generations)
     scores += _answers_to_questions(database)
     labels = _answers_to_labels(database, prompts, generations)
-    opened.append("prompts", prompts.values(), run_id=run_id, on_duplicate="skip")
-    opened.append("generations", generations.values(), run_id=run_id, on_duplicate="skip")
-    added = opened.append("battles", battles, run_id=run_id, on_duplicate="skip").rows_written
-    rated = opened.append("ratings", ratings, run_id=run_id, on_duplicate="skip").rows_written
-    checked = opened.append("scores", scores, run_id=run_id, on_duplicate="skip").rows_written
-    labelled = opened.append("assessments", labels, run_id=run_id, on_duplicate="skip").rows_written
-    waiting, unreadable = database.read(_unsettled)
+    with opened:
+        opened.append("prompts", prompts.values(), run_id=run_id, on_duplicate="skip")
+        opened.append("generations", generations.values(), run_id=run_id, on_duplicate="skip")
+        added = opened.append("battles", battles, run_id=run_id, on_duplicate="skip").rows_written
+        rated = opened.append("ratings", ratings, run_id=run_id, on_duplicate="skip").rows_written
+        checked = opened.append("scores", scores, run_id=run_id, on_duplicate="skip").rows_written
+        labelled = opened.append("assessments", labels, run_id=run_id, on_duplicate="skip").rows_written
+    waiting, undoable, unreadable = database.read(_unsettled)
     ranked = database.read(lambda connection: connection.execute(_RANKED).scalar_one())
-    return Exported(added, len(rows) - added, rated, checked, labelled, ranked, waiting, unreadable)
+    return Exported(added, len(rows) - added, rated, checked, labelled, ranked, waiting, undoable, unreadable)
 
 
 def battle_id(arena_id: str, assignment_id: str) -> str:
@@ -209,16 +212,17 @@ _RANKED: Final = select(func.count()).where(SETTLED.c.kind == "ranking")
 _LABELS: Final = _ANSWERED.where(SETTLED.c.kind == "label")
 
 
-def _unsettled(connection: Connection) -> tuple[int, tuple[tuple[str, ...], ...]]:
-    waiting = 0
+def _unsettled(connection: Connection) -> tuple[int, int, tuple[tuple[str, ...], ...]]:
+    waiting, undoable = 0, 0
     unreadable = []
     query = select(ASSIGNMENTS.c.state, ASSIGNMENTS.c.payload).where(ASSIGNMENTS.c.state != "settled")
     for state, text in connection.execute(query):
-        waiting += state != "void"
+        waiting += state == "open"
+        undoable += state == "answered"
         if state == "void":
             payload = json.loads(text)
             unreadable.append(tuple(file["path"] for file in payload["files"]))
-    return waiting, tuple(sorted(set(unreadable)))
+    return waiting, undoable, tuple(sorted(set(unreadable)))
 
 
 def _battle(key: str, row: Row[Any], mode: str, prompts: dict[str, Prompt], generations: dict[str, Generation]) -> Battle:

@@ -117,7 +117,8 @@ def label_studio_config(taxonomy: Taxonomy, media: MediaField | None = None) -> 
     kind, name = ("TimelineLabels", FRAMES) if taxonomy.media == "video" else ("RectangleLabels", BOXES)
     regions = ElementTree.SubElement(view, kind, {"name": name, "toName": "media"})
     for label in taxonomy.answers():
-        ElementTree.SubElement(regions, "Label", {"value": label.id})
+        if label.id != NORMAL:  # nothing is marked where all is well
+            ElementTree.SubElement(regions, "Label", {"value": label.id})
     ElementTree.SubElement(view, "TextArea", {"name": WORDS, "toName": "media", "maxSubmissions": "20"})
     levels = ElementTree.SubElement(view, "Choices", {"name": LEVEL, "toName": "media", "choice": "single"})
     for level in ("L1", "L2", "L3"):
@@ -334,7 +335,8 @@ class _Files:
             raise row.problem(needed, "data", hint=f"It has: {', '.join(map(str, data))[:120]}. Name the field: --media-key.")
         matches = self._at(address, data.get("model"))
         if len(matches) != 1:
-            raise row.problem(f"names {len(matches)} files of the folder, not one:", "data", value=address[:120])
+            which = "; name its model's folder or data.model" if matches else ""
+            raise row.problem(f"names {len(matches)} files of the folder, not one{which}:", "data", value=address[:120])
         return matches[0]
 
     def _at(self, address: str, model: object) -> list[Generated]:
@@ -461,7 +463,8 @@ def _label(row: TableRow, name: object, taxonomy: Taxonomy) -> str:
     answers = {label.id for label in taxonomy.answers()}
     found = [label for label in exact or matches if label.id in answers]
     if len(found) != 1:
-        raise row.problem("unknown label", "annotations", value=str(name)[:80], allowed=tuple(sorted(answers)))
+        hint = "Label with labels.xml of `salon arena release label-studio`, or name your own labels with --taxonomy FILE."
+        raise row.problem("unknown label", "annotations", value=str(name)[:80], allowed=tuple(sorted(answers)), hint=hint)
     return found[0].id
 
 

@@ -171,13 +171,14 @@ class People:
 
     def _agreed_rater(self, connection: Connection, hashed: str) -> str | None:
         rater_id = self._live(connection, hashed)
-        return rater_id if rater_id is not None and self._has_agreed(connection, rater_id) else None
+        return rater_id if rater_id is not None and self.has_agreed(connection, rater_id) else None
 
-    def _has_agreed(self, connection: Connection, rater_id: str) -> bool:
+    def has_agreed(self, connection: Connection, rater_id: str) -> bool:
+        """Return whether a rater agreed to the present consent text, and was not forgotten since."""
         return connection.execute(_AGREED, {"rater": rater_id, "text": self.consent_version}).first() is not None
 
     def _record_consent(self, connection: Connection, rater_id: str, now: int) -> None:
-        if not self._has_agreed(connection, rater_id):
+        if not self.has_agreed(connection, rater_id):
             connection.execute(insert(CONSENTS), {"rater_id": rater_id, "version": self.consent_version, "at": now})
 
 

@@ -138,7 +138,8 @@ class PublishedBoard:
     def _waiting(self) -> str:
         if self._hidden:
             return f"The board opens when the study has ended, or has {HIDDEN_BATCH:,} votes."
-        return f"The board shows votes in batches of {BATCH} or more, a minute after they are final."
+        batches = f"batches of {BATCH} or more, at most half of them by one person"
+        return f"The board shows votes in {batches}, a minute after they are final."
 
     def _latest(self, connection: Connection) -> dict[str, Publication]:
         """Return the last publication of each part, of the one kind that is published now."""

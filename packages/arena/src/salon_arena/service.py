@@ -144,11 +144,14 @@ class WorkService:
         """Return the rater's open tasks, the current one first; lease more until there are four.
 
         The reply stays the same until something is answered. It contains nothing about models or files.
+
+        The future raises :class:`RefusedError` 401 for a rater who was forgotten or has not agreed to the present consent text.
         """
         return self.database.write(lambda connection: self._lease(connection, rater_id))
 
     def _lease(self, connection: Connection, rater_id: str) -> dict[str, Any]:
         now = self.clock()
+        self._refuse_forgotten(connection, rater_id)
         rater = read_rater(connection, rater_id)
         reply = self.task.standing(connection, rater, now)
         if rater.role == "admin":
@@ -181,6 +184,11 @@ class WorkService:
             if last is None
             else {"answer_id": last.answer_id, "task": self._shown(last.assignment_id, last.payload, last.answer_id)},
         }
+
+    def _refuse_forgotten(self, connection: Connection, rater_id: str) -> None:
+        """Refuse who was forgotten, or has yet to agree, while this process remembers their session."""
+        if not self.people.has_agreed(connection, rater_id):
+            raise RefusedError(401, "no_session")
 
     def _shown(self, assignment_id: str, text: str, answer_id: str | None) -> dict[str, Any]:
         """Return what the page learns of a task: the prompt, and where its anonymous files are."""
@@ -246,15 +254,16 @@ class WorkService:
         The same body again gives the same reply and stores nothing. An answer settles the rater's earlier ones. An answer to
         a lease that ran out counts as long as the task is open: the page may have been offline.
 
-        The future raises :class:`StorageError`, or :class:`RefusedError`: 404 for a task of another rater; 409 ``other_body``
-        for a known id with another content, ``not_shown`` before all files of the task were sent, ``settled`` for undoing too
-        late, ``answered_already`` for a task that another answer closed, ``void`` for one that cannot be shown, ``ended`` once
-        the study has ended; 422 for an answer that does not fit the task.
+        The future raises :class:`StorageError`, or :class:`RefusedError`: 401 as :meth:`lease`; 404 for a task of another
+        rater; 409 ``other_body`` for a known id with another content, ``not_shown`` before all files of the task were sent,
+        ``settled`` for undoing too late, ``answered_already`` for a task that another answer closed, ``void`` for one that
+        cannot be shown, ``ended`` once the study has ended; 422 for an answer that does not fit the task.
         """
         return self.database.write(lambda connection: self._answer(connection, rater_id, body))
 
     def _answer(self, connection: Connection, rater_id: str, body: AnswerBody) -> dict[str, Any]:
         now, answer_id = self.clock(), str(body.answer_id)
+        self._refuse_forgotten(connection, rater_id)
         row = connection.execute(_TASK, {"task": body.assignment, "rater": rater_id}).first()
         if row is None:
             raise RefusedError(404, "unknown_task")

@@ -21,7 +21,7 @@ COMMANDS = {
     "salon-judges": {},
     "salon-published": {
         "papers": "Show what five papers and 76 repositories publish about generators, checked against itself and ranked.",
-        "quickstart": "Rank some forty image generators by everything that five papers published about them.",
+        "quickstart": "Rank 441 generators of pictures, edits and videos by everything that 80 sources publish about them.",
     },
     "salon-ranking": {
         "ratings": "Evaluate what people say of single pictures: marks (mean opinion scores) and yes/no checks.",

@@ -22,6 +22,8 @@ _FEWEST: Final = 6
 _LARGEST: Final = 1e300
 """What is beyond is drawn here: differences of two such numbers are still numbers."""
 _LONG: Final = 1e15
+_ROUNDING: Final = 1e-9
+"""Of a step of the axis: a value so little beyond a tick is that tick (a share's 1.0000000000000002 is 1)."""
 _MOST_DIGITS: Final = 9
 """Numbers from there on, or with more digits after the point, are written with an exponent."""
 _ROW: Final = 22
@@ -270,7 +272,7 @@ def _ticks(values: Sequence[float]) -> tuple[list[float], int]:
         if factor * magnitude >= raw and (not whole or (factor * magnitude).is_integer())
     )
     step = factor * magnitude
-    first, last = math.floor(low / step), math.ceil(high / step)
+    first, last = math.floor(low / step + _ROUNDING), math.ceil(high / step - _ROUNDING)
     digits = max(0, (factor == 2.5) - math.floor(math.log10(step) + 1e-9))
     return [number * step for number in range(first, last + 1)], digits
 

@@ -282,7 +282,7 @@ def _decades(low: float, high: float) -> list[float]:
 
 
 def _of_numbers(line: Curve) -> Curve:
-    """Return the curve without what is no number: NaN as a value is none, and nothing lies at NaN or beyond all numbers."""
+    """Return the curve of finite numbers: NaN as a value counts as missing; points at NaN or infinity are left out."""
     points = {x: None if y is None or math.isnan(y) else y for x, y in line.points.items() if math.isfinite(x)}
     band = {x: ends for x, ends in line.band.items() if math.isfinite(x) and all(map(math.isfinite, ends))}
     return replace(line, points=points, band=band)

@@ -62,6 +62,16 @@ def share(value: float | None) -> str:
     return MISSING if value is None else f"{100 * value:.1f}%"
 
 
+def share_interval(low: float | None, high: float | None) -> str:
+    """Return both ends of an interval of shares as percentages with one digit; one missing end makes it missing.
+
+    Example:
+        >>> share_interval(-0.011, 0.5), share_interval(None, 0.5)
+        ('-1.1% – 50.0%', '–')
+    """
+    return MISSING if low is None or high is None else f"{share(low)} – {share(high)}"
+
+
 def count(value: float | None) -> str:
     """Return a count or a sum of weights; decimals only where there are any.
 

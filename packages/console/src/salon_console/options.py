@@ -85,6 +85,8 @@ def format_option(*forms: str, default: str | None = "table", help_: str = "For 
 
 
 FORMAT: Final = format_option("table", "json")
+TABLE_FORMAT: Final = format_option("table", "csv", "json")
+"""``--format`` of a command whose result is one table."""
 
 
 def output_option(

@@ -5,6 +5,7 @@ package's own are ``salon taxonomy``, ``salon doctor`` and ``salon completion``.
 """
 
 import difflib
+import os
 import signal
 import sys
 import traceback
@@ -21,6 +22,8 @@ from salon_console.standard_output import OutputError, failures_raised
 from salon_taxonomy.errors import IncompleteError, SalonError, StorageError, is_refused_write
 from salon_taxonomy.visible_text import visible
 
+_ON_ONE_THREAD = ("papers", "quickstart")
+"""Commands whose matrices are small: several threads of numpy take longer for them, and may change a last digit."""
 _SIGNALLED = 128
 """Shells add a signal's number to it."""
 _MEANT = {
@@ -46,6 +49,12 @@ class SalonGroup(InstalledGroup):
         if not ctx.resilient_parsing and not name.startswith("-") and self.get_command(ctx, name) is None:
             raise click.UsageError(_unknown(name, self.list_commands(ctx), self._deeper(ctx, name)), ctx)
         return super().resolve_command(ctx, args)
+
+    def load(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import one command, with numpy on one thread where several do not pay."""
+        if name in _ON_ONE_THREAD:
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        return super().load(ctx, name)
 
     def _deeper(self, ctx: click.Context, name: str) -> list[str]:
         """Return the commands of installed groups that have this name, or do what it says."""

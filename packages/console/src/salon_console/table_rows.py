@@ -199,7 +199,8 @@ def _each(rows: Iterable[TableRow | BadRow], read: Callable[[TableRow], T]) -> I
 def _scanned(path: Path) -> Iterator[TableRow | BadRow]:
     ending = path.suffix.lower()
     if ending not in TABLE_ENDINGS:
-        raise InputError("unknown kind of file", source=path, value=path.suffix, allowed=TABLE_ENDINGS)
+        hint = "Write it as a table: a header with the names of its columns, then the rows."
+        raise InputError("unknown kind of file", source=path, value=path.suffix, allowed=TABLE_ENDINGS, hint=hint)
     refuse_device(path)
     try:
         if ending == ".parquet":

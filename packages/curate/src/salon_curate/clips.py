@@ -33,12 +33,14 @@ _BLACK_CELLS: Final = 0.98
 _FROZEN_STEP: Final = 0.255
 _FROZEN_SECONDS: Final = 0.5
 _SHARP_ROWS: Final = 8
+_LONGEST_RUN: Final = 257
+"""Pixels whose sum is within 16 bits."""
 _LUMA_FIRST: Final = frozenset({"yuv420p", "yuvj420p", "yuv422p", "yuvj422p", "yuv444p", "yuvj444p", "nv12", "gray"})
 """Pixel formats whose first plane is luma of 8 bits; others are converted."""
 _FULL_RANGE: Final = 2
 _SILENCE: Final = -70.0
-_PULL_EVERY: Final = 64
-"""Pieces of sound between two looks at what was measured, of which each costs an exception."""
+_FRAMES_AT_ONCE: Final = 32
+"""Frames, and pieces of sound, that are measured together: after each frame the decoder has emptied the processor's caches."""
 
 
 @stage(
@@ -208,6 +210,7 @@ class _Seen:
         self.times: list[float] = []
         self.sharpness: list[float] = []
         self._heard_s = 0.0
+        self._rows: list[NDArray[np.uint8]] = []
         self._grids: list[NDArray[np.uint8]] = []
         self._full = False
         self._meter: _Meter | None = None
@@ -215,7 +218,11 @@ class _Seen:
     def see(self, frame: "VideoFrame", at_s: float) -> None:
         """Measure one picture."""
         luma, self._full = _luma(frame)
-        self._grids.append(_grid(luma))
+        if self._rows and self._rows[0].shape[1] != luma.shape[1]:
+            self._measure_rows()
+        self._rows.append(_middle_rows(luma))
+        if len(self._rows) == _FRAMES_AT_ONCE:
+            self._measure_rows()
         if at_s >= len(self.sharpness) or not self.times:
             rows = np.arange(1, luma.shape[0] - 1, _SHARP_ROWS)
             scale = 1.0 if self._full else (255 / 219) ** 2
@@ -235,9 +242,15 @@ class _Seen:
             self._meter = _Meter()
         self._meter.add(frame)
 
+    def _measure_rows(self) -> None:
+        if self._rows:
+            self._grids.append(_grids(np.concatenate(self._rows)))
+            self._rows.clear()
+
     def grids(self) -> NDArray[np.uint8]:
-        """Return all grids, 0 (black) to 255 (white)."""
-        coded = np.stack(self._grids)
+        """Return all grids, shape (frames, 32, 32), 0 (black) to 255 (white)."""
+        self._measure_rows()
+        coded = np.concatenate(self._grids)
         if self._full:
             return coded
         levels = np.rint((np.arange(256) - 16) * 255 / 219).clip(0, 255).astype(np.uint8)
@@ -250,22 +263,30 @@ class _Seen:
 
 def _luma(frame: "VideoFrame") -> tuple[NDArray[np.uint8], bool]:
     """Return the luma of a frame, shape (height, width), and whether black is 0 and white 255, not 16 and 235."""
-    if frame.format.name not in _LUMA_FIRST:
-        frame = frame.reformat(format="yuv420p")
+    name = frame.format.name
+    if name not in _LUMA_FIRST:
+        frame, name = frame.reformat(format="yuv420p"), "yuv420p"
     plane: Any = frame.planes[0]
     values = np.frombuffer(plane, np.uint8).reshape(-1, abs(plane.line_size))[: frame.height, : frame.width]
-    name = frame.format.name
     return values, name.startswith("yuvj") or name == "gray" or int(frame.color_range) == _FULL_RANGE
 
 
-def _grid(luma: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the likeness of 32 × 32 values: runs of pixels in the middle row of each cell, averaged."""
-    height, width = luma.shape
-    rows = luma[(2 * np.arange(_SIDE) + 1) * height // (2 * _SIDE)]
-    begins, lengths = _runs(width)
-    sums = np.add.reduceat(rows, begins, axis=1, dtype=np.uint32)
+def _middle_rows(luma: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the middle row of each of 32 rows of cells, shape (32, width)."""
+    return luma[_middles(luma.shape[0])]
+
+
+@cache
+def _middles(height: int) -> NDArray[np.int64]:
+    return (2 * np.arange(_SIDE) + 1) * height // (2 * _SIDE)
+
+
+def _grids(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the likenesses of 32 × 32 values of frames whose middle rows are given: runs of pixels, averaged."""
+    begins, lengths = _runs(rows.shape[1])
+    sums = np.add.reduceat(rows, begins, axis=1, dtype=np.uint16 if lengths.max() <= _LONGEST_RUN else np.uint32)
     means: NDArray[np.uint8] = (sums / lengths + 0.5).astype(np.uint8)
-    return means
+    return means.reshape(-1, _SIDE, _SIDE)
 
 
 @cache
@@ -276,36 +297,33 @@ def _runs(width: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 class _Meter:
-    """Integrated loudness of sound that comes in pieces; each format of samples begins a new chain of filters."""
+    """Integrated loudness of sound that comes in pieces."""
 
     def __init__(self) -> None:
         self._graph: Any = None
-        self._pushed = 0
+        self._pieces: list[AudioFrame] = []
         self._last = _SILENCE
 
     def add(self, frame: "AudioFrame") -> None:
         """Measure the next piece."""
-        from av.filter import Graph
-
-        if self._graph is None:
-            self._graph = Graph()
-            source = self._graph.add_abuffer(
-                sample_rate=frame.sample_rate, format=frame.format.name, layout=frame.layout.name, time_base=frame.time_base
-            )
-            meter, sink = self._graph.add("ebur128", "metadata=1"), self._graph.add("abuffersink")
-            source.link_to(meter)
-            meter.link_to(sink)
-            self._graph.configure()
-        self._graph.push(frame)
-        self._pushed += 1
-        if self._pushed % _PULL_EVERY == 0:
-            self._pull()
+        self._pieces.append(frame)
+        if len(self._pieces) == _FRAMES_AT_ONCE:
+            self._measure()
 
     def integrated(self) -> float:
         """Return the loudness of all that was added, −70 at least."""
+        self._measure()
         self._graph.push(None)
         self._pull()
         return self._last
+
+    def _measure(self) -> None:
+        for frame in self._pieces:
+            if self._graph is None:
+                self._graph = _loudness_filter(frame)
+            self._graph.push(frame)
+        self._pieces.clear()
+        self._pull()
 
     def _pull(self) -> None:
         from av.error import BlockingIOError as NotYetError
@@ -319,3 +337,18 @@ class _Meter:
             value = float(facts.get("lavfi.r128.I", "nan"))
             if np.isfinite(value):
                 self._last = max(_SILENCE, value)
+
+
+def _loudness_filter(frame: "AudioFrame") -> Any:
+    """Return FFmpeg's filter ``ebur128`` for sound like this piece."""
+    from av.filter import Graph
+
+    graph = Graph()
+    source = graph.add_abuffer(
+        sample_rate=frame.sample_rate, format=frame.format.name, layout=frame.layout.name, time_base=frame.time_base
+    )
+    meter, sink = graph.add("ebur128", "metadata=1"), graph.add("abuffersink")
+    source.link_to(meter)
+    meter.link_to(sink)
+    graph.configure()
+    return graph

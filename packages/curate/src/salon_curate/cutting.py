@@ -1,25 +1,36 @@
 """The stage ``cut``: the shots of a video as clips of their own, which ``importing.py`` makes rows of another data set."""
 
+import heapq
 import io
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from salon_curate.stages import stage
-from salon_judges.media.video_container import Outline, failure_words, opened, outline_of, require_av, video_failures
+from salon_judges.media.video_container import (
+    Outline,
+    failure_words,
+    opened,
+    outline_of,
+    picture_streams,
+    require_av,
+    video_failures,
+)
 from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS
 from salon_judges.media.video_sampling import decoded, rewound
 from salon_taxonomy.verdict import Unscored
+from salon_taxonomy.video_encoding import STEADY_X264
 
 if TYPE_CHECKING:
     from av import AudioFrame, VideoFrame
 
 _CLOCK: Final = 90_000
 """Units of a second in the clips' time stamps."""
-_CRF: Final = "14"
+_ENCODER: Final = {"crf": "14", **STEADY_X264}
 _JITTER_S: Final = 0.02
 """Time stamps of sound that differ by less from where the sound before it ended are rounded ones."""
 _LEAST_S: Final = 1e-6
@@ -28,7 +39,7 @@ _COLOURS: Final = ("color_range", "colorspace", "color_primaries", "color_trc")
 
 
 @stage(
-    version="1",
+    version="3",
     reads=["image", "cut_times", "duration_s"],
     writes={"clips": pl.List(pl.Binary), "clip_ends": pl.List(pl.Float64)},
 )
@@ -148,29 +159,35 @@ class _Clips:
 
 
 class _Clip:
-    """One clip that is encoded."""
+    """One clip that is encoded: pictures and sound each in a file of its own, so that the encoder of pictures ends with them.
+
+    It holds some thirty pictures, and sound comes later than the pictures that it belongs to.
+    """
 
     def __init__(self, source: Any, plan: Outline, sound: Any) -> None:
         import av
 
-        self._file = io.BytesIO()
-        self._container = av.open(self._file, "w", format="mp4")
-        given = source.streams.video[0].codec_context
+        self._files = (io.BytesIO(), io.BytesIO())
+        self._film: Any = av.open(self._files[0], "w", format="mp4")
+        given = picture_streams(source)[0].codec_context
         odd = plan.width % 2 or plan.height % 2
         self._format = "yuv444p" if odd else given.pix_fmt if given.pix_fmt in _KEPT_FORMATS else "yuv420p"
         rate = Fraction(plan.coded_frames / plan.duration_s).limit_denominator(1001)
-        stream: Any = self._container.add_stream("libx264", rate=rate, options={"crf": _CRF})
+        stream: Any = self._film.add_stream("libx264", rate=rate, options=_ENCODER)
         stream.width, stream.height, stream.pix_fmt = plan.width, plan.height, self._format
         context = stream.codec_context
         context.thread_count, context.time_base = 1, Fraction(1, _CLOCK)
+        if plan.aspect != 1:
+            context.sample_aspect_ratio = plan.aspect
         for name in _COLOURS:
             setattr(context, name, getattr(given, name))
         self._pictures, self._last, self.seen = stream, -1, False
-        self._ended = False
+        self._track: Any = None
         self._sound: Any = None
         self._heard = 0
         if sound is not None:
-            self._sound = self._container.add_stream("aac", rate=sound.sample_rate, layout=sound.layout.name)
+            self._track = av.open(self._files[1], "w", format="mp4")
+            self._sound = self._track.add_stream("aac", rate=sound.sample_rate, layout=sound.layout.name)
 
     def see(self, frame: "VideoFrame", at_s: float) -> None:
         from av.video.frame import PictureType
@@ -182,13 +199,14 @@ class _Clip:
             frame = frame.reformat(format=self._format)
         self._last = max(self._last + 1, round(at_s * _CLOCK))
         frame.pts, frame.time_base, frame.pict_type = self._last, Fraction(1, _CLOCK), PictureType.NONE
-        self._container.mux(self._pictures.encode(frame))
+        self._film.mux(self._pictures.encode(frame))
 
     def end_pictures(self) -> None:
         """Free what the encoder of pictures holds."""
-        if not self._ended:
-            self._ended = True
-            self._container.mux(self._pictures.encode())
+        if self._film is not None:
+            self._film.mux(self._pictures.encode())
+            self._film.close()
+            self._film = self._pictures = None
 
     def hear(self, samples: Any, at: int) -> None:
         import numpy as np
@@ -205,12 +223,35 @@ class _Clip:
         frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(samples), "fltp", self._sound.codec_context.layout.name)
         frame.sample_rate, frame.pts, frame.time_base = self._sound.rate, self._heard, Fraction(1, self._sound.rate)
         self._heard += samples.shape[1]
-        self._container.mux(self._sound.encode(frame))
+        self._track.mux(self._sound.encode(frame))
 
     def file(self) -> bytes:
         """Return the whole file."""
         self.end_pictures()
-        if self._sound is not None:
-            self._container.mux(self._sound.encode())
-        self._container.close()
-        return self._file.getvalue()
+        if not self._heard:
+            return self._files[0].getvalue()
+        self._track.mux(self._sound.encode())
+        self._track.close()
+        return _together(*self._files)
+
+
+def _together(*files: io.BytesIO) -> bytes:
+    """Return a file with the first track of each of these, packet by packet."""
+    import av
+
+    out = io.BytesIO()
+    with ExitStack() as stack:
+        sources = [stack.enter_context(opened(file.getvalue())) for file in files]
+        target = stack.enter_context(av.open(out, "w", format="mp4"))
+        tracks = [(source, target.add_stream_from_template(source.streams[0])) for source in sources]
+
+        def packets(source: Any, stream: Any) -> Iterator[tuple[Fraction, int, Any]]:
+            for packet in source.demux():
+                if packet.size:
+                    at_s = packet.dts * packet.time_base
+                    packet.stream = stream
+                    yield at_s, stream.index, packet
+
+        for _, _, packet in heapq.merge(*(packets(*track) for track in tracks)):
+            target.mux(packet)
+    return out.getvalue()

@@ -5,10 +5,12 @@
     shards/00000.parquet                         key, image, sha256, source, prompt, problem, meta, edited
     columns/<stage>@<version>/00000-<digest>.parquet
     journals/  selections/  audits/  releases/
+    .locks                                       empty; which shards a process works on
 
 No file is found by a pattern: the manifest names the shards, and the name of a part follows from what went into it.
 """
 
+import errno
 import fcntl
 import hashlib
 import io
@@ -23,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from salon_curate.files import is_video, publish, publish_text
 from salon_taxonomy.answers.reading import without_surrogates
 from salon_taxonomy.errors import InputError, SalonError, StorageError, did_you_mean
+from salon_taxonomy.whole_files import remove_unfinished
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,6 +44,8 @@ SHARD_COLUMNS: Final = ("key", "image", "sha256", "source", "prompt", "problem",
 BYTES_COLUMNS: Final = ("image", "edited")
 """Those that hold files: the picture or video, and of an edit the picture that was edited."""
 _LONGEST_KEY: Final = 200
+_LOCKS: Final = ".locks"
+"""An empty file whose bytes are locked, one for each shard that a process works on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +129,11 @@ class DataSet:
             InputError: the folder contains something.
             StorageError: it cannot be written.
         """
+        dataset = cls(folder, name or folder.absolute().name or folder.name, [], [])
+        if folder.is_dir():
+            with dataset._alone():
+                remove_unfinished(folder, (MANIFEST, "pipeline.toml"))
         refuse_full(folder)
-        dataset = cls(folder, name or folder.resolve().name, [], [])
         dataset.save()
         return dataset
 
@@ -214,6 +222,8 @@ class DataSet:
         with self._alone():
             now = DataSet.open(self.folder)
             self.sources, self.shards = now.sources, now.shards
+            for folder in (self.folder, self.folder / "shards"):
+                remove_unfinished(folder)
             try:
                 return self._add(new, pictures, RowSource(name, kind, 0, 0, licence), shard_rows, left_out)
             except SalonError:
@@ -236,6 +246,35 @@ class DataSet:
             yield
         finally:
             os.close(descriptor)
+
+    @contextmanager
+    def working_on(self, shards: range) -> Iterator[None]:
+        """Hold the locks of shards, by their places, and remove what killed processes left of their parts.
+
+        Without them another process would do the same work. Where the file system has no locks, or may only be read, nothing is
+        held or removed.
+
+        Raises:
+            StorageError: another process holds one of them.
+        """
+        descriptor = None
+        try:
+            descriptor = os.open(self.folder / _LOCKS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, len(shards), shards.start)  # a byte for each shard
+        except OSError as error:
+            if descriptor is not None and error.errno in (errno.EAGAIN, errno.EACCES):
+                os.close(descriptor)
+                problem = "another process works on these shards; wait for it, or give it others with --shards"
+                raise StorageError(f"{self.folder}: {problem}") from error
+        else:
+            own = tuple(f"{self.shards[number].name}-" for number in shards)
+            for folder in (self.folder / "columns").glob("*/"):
+                remove_unfinished(folder, own)
+        try:
+            yield
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
 
     def _add(
         self, new: list[Shard], pictures: Iterator[Picture], source: RowSource, shard_rows: int, left_out: Sequence[str]

@@ -1,5 +1,6 @@
 """The stage ``edit``: what changed between a picture and its edit, and whether the rest stayed as it was."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -18,14 +19,14 @@ _SHAPE: Final = 0.02
 
 
 @stage(
-    version="1",
+    version="2",
     reads=["image", "edited", "problem"],
     writes={"changed_area": pl.Float32, "change": pl.Float32, "kept_difference": pl.Float32, "copied": pl.Boolean},
 )
 def edit(batch: pl.DataFrame) -> pl.DataFrame:
     """Compare every picture with the one that was edited (see :func:`compared`).
 
-    A result of another size is resized to the edited picture's; a row is null with the reason where one of the two cannot be
+    Of two sizes the larger picture is resized to the smaller's; a row is null with the reason where one of the two cannot be
     read or their shapes differ by over 2%.
     """
     rows = [_edited(*row) for row in batch.select("image", "edited", "problem").iter_rows()]
@@ -75,8 +76,9 @@ def compared(edited: NDArray[np.uint8], result: NDArray[np.uint8]) -> dict[str, 
 def _edited(content: bytes | None, source: bytes | None, problem: str | None) -> Mapping[str, Any]:
     if content is None or source is None:
         return {"problem": problem or ("there is no picture" if content is None else "the row is no edit")}
-    if is_video(content) or is_video(source):
-        return {"problem": "the row is a video, and edits of pictures are compared"}
+    for name, data in (("the edited picture", source), ("the result", content)):
+        if is_video(data):
+            return {"problem": f"{name} is a video, and edits of pictures are compared"}
     before, after = decode(source), decode(content)
     if isinstance(before, Unscored):
         return {"problem": f"the edited picture: {before.detail}"}
@@ -87,7 +89,7 @@ def _edited(content: bytes | None, source: bytes | None, problem: str | None) ->
         return {"problem": f"a picture has fewer than {_BLOCK} pixels on a side"}
     if abs(own_width * height / (own_height * width) - 1) > _SHAPE:
         return {"problem": f"the shapes differ: {width} × {height} and {own_width} × {own_height} pixels"}
-    result = after.image.convert("RGB")
-    if result.size != (width, height):
-        result = result.resize((width, height), 3)  # bicubic
-    return {**compared(np.asarray(before.image.convert("RGB")), np.asarray(result)), "problem": None}
+    pictures = (before.image.convert("RGB"), after.image.convert("RGB"))
+    size = min((picture.size for picture in pictures), key=math.prod)
+    pixels = (np.asarray(each if each.size == size else each.resize(size, 3)) for each in pictures)  # bicubic
+    return {**compared(*pixels), "problem": None}

@@ -52,9 +52,5 @@ def _figure(curve: "YieldCurve") -> Figure:
     heads = (f"{curve.column} ≥", "Kept", "Share", "95% interval", "Not known")
     numbers = Table(heads, cells, frozenset(heads), f"Rows kept by threshold of {curve.column}")
     # The name is in the text, which wraps: as the axis' title a long one takes the width of the plot on a phone.
-    caption = f"Share kept where {curve.column} is at least this. The band is Wilson's 95% interval."
-    if most := max(curve.unknown):
-        caption += (
-            f" A condition has no value for up to {most:,} more rows (column Not known): a judge was not asked about them."
-        )
+    caption = f"Share kept where {curve.column} is at least this. The band is Wilson's 95% interval. {curve.note}".rstrip()
     return Figure(chart, caption, numbers)

@@ -85,20 +85,34 @@ def run(
         stages: in order; a stage reads columns of the shard and of stages before it.
         workers: processes of the engine.
         engine: see :mod:`~salon_curate.engine`.
-        shards: only these, by place; default: all. Several processes may work on one data set at once.
+        shards: only these, by place; default: all. Several processes may work on one data set at once, each on its own.
         watch: called after each shard.
         on_start: called with how many parts exist, and how many there will be.
 
     Raises:
         InputError: the data set has no pictures, a shard has changed, or the pipeline contradicts itself.
-        StorageError: a part cannot be written; what is finished is kept.
+        StorageError: another process works on one of the shards, or a part cannot be written; what is finished is kept.
     """
     if not dataset.shards:
         raise InputError(
             "the data set has no pictures", source=dataset.folder, hint=f"salon curate import {dataset.folder} SOURCE"
         )
-    expected = expected_parts(dataset, stages)
     wanted = shards or range(len(dataset.shards))
+    with dataset.working_on(wanted):
+        return _made(dataset, stages, wanted, engine, workers, watch, on_start)
+
+
+def _made(
+    dataset: DataSet,
+    stages: Sequence[Stage],
+    wanted: range,
+    engine: Engine,
+    workers: int,
+    watch: Callable[[StageProgress], None] | None,
+    on_start: Callable[[int, int], None] | None,
+) -> RunResult:
+    """Make every missing part of some shards, which this process holds."""
+    expected = expected_parts(dataset, stages)
     dataset.refuse_changed()
     if on_start is not None:
         names = {stage.name: parts_present(dataset, stage) for stage in stages}

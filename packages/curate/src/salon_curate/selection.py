@@ -187,7 +187,8 @@ def read_columns(
     writer = {column: stage for stage in stages for column in (*stage.writes, stage.problem)}
     unknown = [name for name in wanted if name not in writer and name not in LIGHT]
     if unknown:
-        raise InputError("no stage writes the column", value=unknown[0], found=[*LIGHT, *writer])
+        hint = 'Add a stage that writes it to pipeline.toml (near_duplicate_of: use = "duplicates"), then: salon curate run.'
+        raise InputError("no stage writes the column", value=unknown[0], found=[*LIGHT, *writer], hint=hint)
     expected = expected_parts(dataset, stages)
     read = _copied if copies else _parts_of
     light = [name for name in wanted if name in LIGHT]
@@ -384,6 +385,12 @@ class YieldCurve:
     low: tuple[float, ...]
     high: tuple[float, ...]
     unknown: tuple[int, ...]
+
+    @property
+    def note(self) -> str:
+        """A sentence on the rows of which a condition has no value; empty without such rows."""
+        most = max(self.unknown)
+        return f"Not known: a condition has no value for up to {most:,} more rows, as a judge was not asked." if most else ""
 
 
 def sweep(

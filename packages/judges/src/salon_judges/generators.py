@@ -4,14 +4,17 @@ Each makes pictures or videos of a prompt and of the pictures and videos that co
 """
 
 import asyncio
+import ctypes
 import json
 import os
 import re
 import shlex
 import shutil
 import signal
+import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from time import perf_counter
@@ -41,6 +44,8 @@ _NEEDED: Final = ("prompt_file", "output")
 _ROLES: Final = (MediaRole.SOURCE, MediaRole.FIRST_FRAME)
 _KNOWN: Final = (*_NEEDED, "seed", *_ROLES)
 _LAST_WORDS: Final = 300
+_SIGNAL_AT_PARENTS_DEATH: Final = 1
+"""``PR_SET_PDEATHSIG`` of ``prctl``."""
 _MOST_BYTES: Final = 128 << 20
 """Of a picture that a command writes."""
 
@@ -154,12 +159,20 @@ class CommandGenerator(Closing):
         template: the command.
         timeout_s: of one picture, in seconds; then the program and its children are killed.
         makes: pictures or videos; ``{output}`` ends in ``.png`` or ``.mp4``, and any format that suites read counts.
+        working: where each picture has a folder of its own while it is made; None: where the system has temporary ones.
 
     Raises:
         InputError: the template cannot be split, lacks a placeholder or has an unknown one, or there is no such program.
     """
 
-    def __init__(self, template: str, *, timeout_s: float = 600.0, makes: MediaKind = MediaKind.IMAGE) -> None:
+    def __init__(
+        self,
+        template: str,
+        *,
+        timeout_s: float = 600.0,
+        makes: MediaKind = MediaKind.IMAGE,
+        working: Path | None = None,
+    ) -> None:
         try:
             self._words = shlex.split(template)
         except ValueError as error:
@@ -179,6 +192,7 @@ class CommandGenerator(Closing):
             raise InputError("must be above 0 and finite, not", source="--timeout", value=timeout_s)
         self._timeout_s = timeout_s
         self._makes = makes
+        self._working = None if working is None else working.absolute()
         self._roles = [role for role in _ROLES if role.value in named]
         self.name = Path(self._words[0]).name
         of_videos = {"makes": makes.value} if makes == MediaKind.VIDEO else {}
@@ -197,7 +211,9 @@ class CommandGenerator(Closing):
                     None, CallStatus.REJECTED, self.version, error=f"the prompt brings no {role}, which the command takes"
                 )
         began = perf_counter()
-        with tempfile.TemporaryDirectory(prefix="salon-generate-") as folder:
+        if self._working is not None:
+            self._working.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="salon-generate-", dir=self._working) as folder:
             wanted = "video.mp4" if self._makes == MediaKind.VIDEO else "picture.png"
             prompt_file, output, log = (Path(folder, name) for name in ("prompt.txt", wanted, "log"))
             prompt_file.write_text(prompt, encoding="utf-8", newline="")
@@ -229,7 +245,12 @@ class CommandGenerator(Closing):
         with log.open("wb") as log_file:
             try:
                 process = await asyncio.create_subprocess_exec(
-                    *words, stdin=asyncio.subprocess.DEVNULL, stdout=log_file, stderr=log_file, start_new_session=True
+                    *words,
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=log_file,
+                    stderr=log_file,
+                    start_new_session=True,
+                    preexec_fn=_end_with_parent(),
                 )
             except OSError as error:  # no picture can be made
                 raise InputError(f"cannot be run ({error.strerror})", source=words[0], hint="Is it a program?") from error
@@ -244,6 +265,13 @@ class CommandGenerator(Closing):
 
     async def close(self) -> None:
         """Do nothing: nothing is open."""
+
+
+def _end_with_parent() -> Callable[[], object] | None:
+    """Return what a new process calls so that Linux kills it when its parent is killed; None on other systems."""
+    if sys.platform != "linux":
+        return None
+    return partial(ctypes.CDLL(None).prctl, _SIGNAL_AT_PARENTS_DEATH, int(signal.SIGKILL))
 
 
 def open_generator(

@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from salon_console.file_options import InputPath
-from salon_console.options import FORMAT, OUTPUT, output_option
-from salon_console.output import as_json, deliver, print_parts, print_table
-from salon_console.table_files import Table
-from salon_published.ledger_commands import add, board, consistency, list_sources, page, place, scores
+from salon_console.options import OUTPUT, TABLE_FORMAT, output_option
+from salon_console.output import as_json, deliver, print_table
+from salon_console.table_files import Table, csv_cell
+from salon_published.ledger_commands import PRIOR_ALONE, add, board, board_table, consistency, list_sources, page, place, scores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     import polars as pl
     from rich.progress import TaskID
 
     from salon_published import CellCheck, CheckReport, PublishedTable
+    from salon_published.manifest import GenerationTask
     from salon_published.quickstart import Quickstart
 
 
@@ -81,7 +82,7 @@ def show(table_id: str | None, form: str, output: Path | None) -> None:
 
     def printed() -> str:
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([header, *body])
+        csv.writer(text, lineterminator="\n").writerows(map(csv_cell, row) for row in [header, *body])
         return text.getvalue()
 
     deliver(
@@ -112,7 +113,7 @@ def _list_tables(form: str, output: Path | None) -> None:
 @click.argument("table_id", metavar="[TABLE]", required=False)
 @click.option("--all", "everything", is_flag=True, help="Show every recomputed cell, not only those that disagree.")
 @OUTPUT
-@FORMAT
+@TABLE_FORMAT
 def check_tables(table_id: str | None, everything: bool, form: str, output: Path | None) -> None:
     """Recompute every cell that follows from others and compare it with what the paper prints.
 
@@ -214,36 +215,37 @@ def _show_on_screen(published: "PublishedTable", header: list[str], body: list[l
     show_default=True,
     help="The result store to make or to go on with.",
 )
-@click.option("--top", type=click.IntRange(min=1), help="Print only so many models (the report has all).")
-@output_option(what="Also write the board to this file")
-@FORMAT
-def quickstart(directory: Path, top: int | None, output: Path | None, form: str) -> None:
-    """Rank some forty image generators by everything that five papers published about them.
+@click.option(
+    "--top", type=click.IntRange(min=1), default=10, show_default=True, help="Print so many models (the report has all)."
+)
+@output_option(what="Also write the boards of all tasks to this file")
+@TABLE_FORMAT
+def quickstart(directory: Path, top: int, output: Path | None, form: str) -> None:
+    """Rank 441 generators of pictures, edits and videos by everything that 80 sources publish about them.
 
-    Makes a result store, imports the published tables, derives battles from them, ranks the models with intervals by
-    benchmarks, and writes report.html. Needs no network; the same call again changes nothing.
+    Makes a result store, imports the published tables, derives battles from them, ranks the generators of each task with
+    intervals by sources, and writes report.html. Needs no network; the same call again changes nothing.
 
     \b
     Example:
       salon quickstart
-      salon quickstart --dir elsewhere --top 10
-      salon store sql salon-results "SELECT model, rating FROM leaderboards ORDER BY rank LIMIT 5"
+      salon quickstart --dir elsewhere --top 20
+      salon store sql salon-results "SELECT model, rating FROM leaderboards WHERE board = 'edit' ORDER BY rank LIMIT 5"
     """
+    import polars as pl
+
+    from salon_published.ledger import compared_scores
     from salon_published.quickstart import quickstart as run
 
     with _progress() as progress:
         done = run(directory, progress=progress)
-    values = [
-        {**row, "name": done.consensus.names[row["model"]], "benchmarks": done.consensus.benchmarks[row["model"]]}
-        for row in done.consensus.board.table.to_dicts()
-    ]
-
-    def show() -> None:
-        _print_consensus(done, top)
-        _print_agreement(done)
-        _print_questions(done)
-
-    deliver(_board(done), values, form=form, output=output, show=show, json=lambda: as_json(values))
+    boards = done.boards.items()
+    frame = pl.concat([ranked.table.select(pl.lit(str(task)).alias("task"), pl.all()) for task, ranked in boards])
+    tables = {task: board_table(ranked.table, compared_scores(task)) for task, ranked in boards}
+    header = ("task", *next(iter(tables.values())).columns)
+    lines = [[str(task), *row] for task, table in tables.items() for row in table.rows]
+    whole = Table(header, lines, frozenset(header) - {"task", "model", "released", "weights"})
+    deliver(whole, frame, form=form, output=output, show=lambda: _show_quickstart(done, tables, top))
 
 
 @contextmanager
@@ -263,51 +265,18 @@ def _progress() -> "Iterator[Callable[[str, int, int], None]]":
         yield tell
 
 
-def _board(done: "Quickstart", top: int | None = None) -> Table:
+def _show_quickstart(done: "Quickstart", tables: "Mapping[GenerationTask, Table]", top: int) -> None:
     from salon_console import numbers
 
-    result = done.consensus
-    board = result.board
-    header = ["rank", "model", "Elo", f"{100 * board.options.confidence:.4g}% CI", "battles", "win rate", "benchmarks"]
-    lines = [
-        [
-            *numbers.rating_cells({**row, "model": result.names[row["model"]]}),
-            numbers.count(row["matches"]),
-            numbers.share(row["win_rate"]),
-            str(result.benchmarks[row["model"]]),
-        ]
-        for row in board.table.head(top or board.table.height).iter_rows(named=True)
-    ]
-    return Table(tuple(header), lines, frozenset(header) - {"model"})
-
-
-def _print_consensus(done: "Quickstart", top: int | None) -> None:
-    board = done.consensus.board
-    blank = done.scores["value"].null_count()
-    warnings = [f"Warning: {said}" for said in board.warnings]
-    print_parts(board.header, *warnings, _board(done, top))
-    click.echo(f"{done.scores.height - blank} published scores, {blank} unscored; {done.battles:,} derived battles.")
-    click.echo("Intervals are by benchmarks: a model in one has no interval, and that of a model in two or three says little.")
-
-
-def _print_agreement(done: "Quickstart") -> None:
-    from salon_console import numbers
-
-    pairs = done.consensus.agreement
-    known = pairs.drop_nulls("spearman")
-    lines = [
-        [one, other, str(common), numbers.correlation(rho), numbers.correlation(tau)]
-        for one, other, common, rho, tau in known.iter_rows()
-    ]
-    click.echo("\nDo the benchmarks agree on the models they share?")
-    header = ["one", "other", "models in common", "Spearman ρ", "Kendall τ"]
-    print_table(header, lines, right=header[2:])
-    click.echo(f"{pairs.height - known.height} more pairs share too few models to say.")
-
-
-def _print_questions(done: "Quickstart") -> None:
+    first = next(iter(done.boards))
+    click.echo(done.boards[first].header)
+    for task, table in tables.items():
+        known = [row for row in table.rows if row[3] not in (numbers.MISSING, PRIOR_ALONE)][: top if task is first else 3]
+        click.echo(f"\n{task}, {len(known)} of {numbers.counted(len(table.rows), 'generator')}:")
+        print_table(table.columns, known, right=table.numeric)
+    click.echo(f"\n{done.scores:,} published numbers, from which {done.battles:,} battles are derived.")
+    click.echo("Intervals are by sources. Generators without one, and all others, are in the report.")
     click.echo("\nThree questions to ask next:")
     for question, sql in done.questions:
         click.echo(f'\n# {question}\nsalon store sql {shlex.quote(str(done.given))} "{sql}"')
     click.echo(f"\n{done.added:,} rows were new to the store. Open {done.report} in a browser.")
-    click.echo("Newer generators, edits and videos, out of 76 sources: salon papers page --output ledger.html")

@@ -2,7 +2,7 @@
 
 A paper prints a score per model and track. Each *benchmark × track × judge* is taken as one rater who compares every
 pair of its models once: the better score wins, equal printed scores are a tie. The battles carry ``mode = derived``, so
-they can never be mistaken for votes. ``consensus.py`` ranks them; ``tables.py`` reads the scores.
+they can never be mistaken for votes. ``ledger.py`` ranks them; ``tables.py`` reads the scores.
 """
 
 import polars as pl
@@ -48,9 +48,16 @@ def derive_battles(scores: pl.DataFrame) -> pl.DataFrame:
         >>> derive_battles(scores).select("model_a", "model_b", "winner").row(0)
         ('x', 'y', 'model_b')
     """
+    return with_ids(compared_pairs(scores))
+
+
+def compared_pairs(scores: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of :func:`derive_battles` without ids, which a board does not need and which take most of the time."""
     _refuse_bad_scores(scores)
-    scored = scores.drop_nulls("value").with_columns(
-        merit=pl.when(pl.col("direction") == "higher").then("value").otherwise(-pl.col("value"))
+    scored = (
+        scores.lazy()
+        .drop_nulls("value")
+        .with_columns(merit=pl.when(pl.col("direction") == "higher").then("value").otherwise(-pl.col("value")))
     )
     left = scored.select(*_RATER, model_a="model", merit_a="merit")
     right = scored.select(*_RATER, model_b="model", merit_b="merit")
@@ -61,37 +68,46 @@ def derive_battles(scores: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit(Winner.MODEL_B.value))
         .otherwise(pl.lit(Winner.TIE.value))
     )
-    pairs = (
+    return (
         left.join(right, on=_RATER)
         .filter(pl.col("model_a") < pl.col("model_b"))
         .sort(*_RATER, "model_a", "model_b")
-        .with_columns(winner=winner, rater_id=pl.format("{} / {} / {}", *_RATER))
+        .select(
+            pl.col("benchmark").alias("suite"),
+            "model_a",
+            "model_b",
+            winner.alias("winner"),
+            pl.format("{} / {} / {}", *_RATER).alias("rater_id"),
+            pl.lit(Mode.DERIVED.value).alias("mode"),
+            pl.col("track").alias("scenario"),
+        )
+        .collect()
     )
-    ids = [
-        digest("derived-battle", {"rater": rater, "a": a, "b": b, "winner": won})
-        for rater, a, b, won in pairs.select("rater_id", "model_a", "model_b", "winner").iter_rows()
-    ]
-    return pairs.select(
-        pl.Series("battle_id", ids, dtype=pl.String),
-        pl.col("benchmark").alias("suite"),
-        "model_a",
-        "model_b",
-        "winner",
-        "rater_id",
-        pl.lit(Mode.DERIVED.value).alias("mode"),
-        pl.col("track").alias("scenario"),
-    )
+
+
+def with_ids(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Return the battles of :func:`compared_pairs` with ``battle_id``, a digest of what each says."""
+    texts = pairs.select(pl.concat_str("rater_id", "model_a", "model_b", "winner", separator="\x1f")).to_series()
+    ids = [digest("derived-battle", text) for text in texts]
+    return pairs.select(pl.Series("battle_id", ids, dtype=pl.String), pl.all())
 
 
 def _refuse_bad_scores(scores: pl.DataFrame) -> None:
     for column in _NEEDED:
         if column not in scores.columns:
             raise InputError("a column is missing", source="scores", column=column, found=scores.columns)
+    known = pl.col("direction").is_in(["higher", "lower"])
+    is_wrong = (
+        *(pl.any_horizontal(pl.col(*_RATER, "model", "direction").null_count() > 0), (~known).any()),
+        pl.struct(*_RATER, "model").is_duplicated().any(),
+    )
+    if not scores.select(pl.any_horizontal(*is_wrong)).item():
+        return
     for column in (*_RATER, "model", "direction"):
         empty = scores.with_row_index("row", offset=1).filter(pl.col(column).is_null())
         if empty.height:
             raise InputError("a value is missing", source="scores", row=empty["row"][0], column=column)
-    wrong = scores.with_row_index("row", offset=1).filter(~pl.col("direction").is_in(["higher", "lower"]))
+    wrong = scores.with_row_index("row", offset=1).filter(~known)
     if wrong.height:
         row = wrong.row(0, named=True)
         raise InputError(

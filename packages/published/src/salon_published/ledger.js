@@ -13,34 +13,41 @@ for (const box of document.querySelectorAll(".ledger")) {
     [...row.cells].forEach((cell, place) => { cell.dataset.label = labels[place]; });
     return row;
   };
-  const BOARD = ["rank", "model", "rating", "95% CI", "maker", "released", "weights"];
+  const BOARD = ["rank", "model", "rating", "95% CI", "maker", "released", "weights", "billions"];
   const count = (number) => number.toLocaleString("en");
   const known = new Map(data.models.map((model, place) => [model[0].toLowerCase(), place]));
 
   const showBoard = () => {
-    const { task, capability, weights, since, known: interval, words } = boards.elements;
+    const { task, capability, weights, size, since, until, known: interval, words } = boards.elements;
     const board = data.boards.find((one) => one.task === task.value && one.capability === capability.value);
     const text = words.value.trim().toLowerCase();
-    const rows = (board ? board.rows : []).map((row, place) => [place + 1, ...row]).filter(([, place, , low]) => {
-      const [name, maker, released, own] = data.models[place];
-      return (!weights.value || own === weights.value) && (!since.value || (released && released >= since.value))
-        && (!interval.checked || low !== null) && (!text || `${name} ${maker}`.toLowerCase().includes(text));
+    const [least, most] = size.value.split(" ").map(Number);
+    const matching = (board ? board.rows : []).map((row, place) => [place + 1, ...row]).filter(([, place]) => {
+      const [name, maker, released, own, billions] = data.models[place];
+      return (!size.value || (billions > least && billions <= most)) && (!weights.value || own === weights.value) && (!since.value || (released && released >= since.value))
+        && (!until.value || (released && released <= until.value))
+        && (!text || `${name} ${maker}`.toLowerCase().includes(text));
     });
+    const rows = matching.filter(([, , , low]) => !interval.checked || low !== null);
+    const hidden = matching.filter(([, , , low]) => interval.checked && low === null);
+    const above = hidden.filter(([rank]) => !rows.length || rank < rows[0][0]).length;
+    const unshown = hidden.length ? ` Hidden without an interval: ${hidden.length}, of which ${above} stand above all that are shown.` : "";
     const body = element("tbody");
     for (const [rank, place, rating, low, high] of rows) {
-      const [name, maker, released, own] = data.models[place];
+      const [name, maker, released, own, billions] = data.models[place];
       const line = element("tr", undefined, low === null ? "alone" : "");
       const cell = element("td"), button = element("button", name);
       button.type = "button";
       button.addEventListener("click", () => { pair.elements.one.value = name; showModels(); pair.scrollIntoView(); });
       cell.append(button);
       line.append(element("td", rank, "number"), cell, element("td", count(rating), "number"),
-        element("td", low === null ? "–" : `${count(low)} – ${count(high)}`, "number"), element("td", maker), element("td", released), element("td", own));
+        element("td", low === null ? "–" : `${count(low)} – ${count(high)}`, "number"), element("td", maker), element("td", released), element("td", own),
+        element("td", billions || "", "number"));
       body.append(labelled(line, BOARD));
     }
     box.querySelector(".board tbody").replaceWith(body);
     boards.querySelector("output").textContent = board
-      ? `${rows.length} of ${board.rows.length} generators; a rank counts all of them.`
+      ? `${rows.length} of ${board.rows.length} generators; a rank counts all of them.${unshown} ${board.header}`
       : "No board: too few models have numbers of this kind.";
   };
 
@@ -51,10 +58,10 @@ for (const box of document.querySelectorAll(".ledger")) {
     for (const [model, table, benchmark, track, printed, reported, judge] of data.cells) {
       const side = wanted.indexOf(model);
       if (side < 0) continue;
-      const [source, task] = data.tables[table];
+      const [source, task, own] = data.tables[table];
       const key = wanted.length > 1 ? `${task}|${benchmark}|${track}|${judge}` : `${task}|${benchmark}|${track}|${judge}|${table}`;
       if (!lines.has(key)) lines.set(key, { task, benchmark, track, judge, sides: wanted.map(() => []) });
-      lines.get(key).sides[side].push({ printed, reported, source });
+      lines.get(key).sides[side].push({ printed, reported, source, own });
     }
     const shown = [...lines.values()].filter((line) => line.sides.every((numbers) => numbers.length));
     const head = element("tr");
@@ -70,10 +77,10 @@ for (const box of document.querySelectorAll(".ledger")) {
       row.append(element("td", line.task), element("td", line.benchmark), element("td", line.track), element("td", line.judge));
       for (const numbers of line.sides) {
         const cell = element("td");
-        numbers.forEach(({ printed, reported, source }, place) => {
+        numbers.forEach(({ printed, reported, source, own }, place) => {
           const [title, link, date] = data.sources[source];
           const anchor = element("a", title);
-          anchor.href = link;
+          anchor.href = own || link;
           anchor.rel = "noreferrer";
           cell.append(place ? "; " : "", `${printed} (${reported}, `, anchor, ` ${date.slice(0, 7)})`);
         });

@@ -8,11 +8,9 @@ from typing import Final
 import polars as pl
 
 from salon_console.table_rows import TableRow, finite_number, table_rows
-from salon_published.consensus import PRIOR_TIES
-from salon_published.derived_battles import derive_battles
-from salon_published.ledger import compared_scores, ledger_battles
+from salon_published.derived_battles import compared_pairs
+from salon_published.ledger import board_name, check_compared, compared_scores, ledger_battles, most_compared, rank_by_sources
 from salon_published.manifest import GenerationTask
-from salon_ranking import Battles, rank
 from salon_taxonomy.errors import InputError
 
 YOURS: Final = "yours"
@@ -30,9 +28,11 @@ class Placing:
     """A model of one's own on a board.
 
     Attributes:
-        board: the board's table with a row for ``yours``, best first: ``rank``, ``model``, ``rating``, ``ci_low``, ``ci_high``.
+        board: the board's table with a row for ``yours``, best first: ``rank``, ``model``, ``rating``, ``ci_low``,
+            ``ci_high`` and ``joined_by``.
         header: how it was made.
         numbers: of the file's numbers, how many were compared.
+        left_out: how many were not, because their track does not measure the capability.
         next_benchmarks: ``benchmark``, ``track`` and ``rivals``: columns that are not in the file and in which most generators
             within 200 points of ``yours`` have a number, most first.
     """
@@ -40,10 +40,11 @@ class Placing:
     board: pl.DataFrame
     header: str
     numbers: int
+    left_out: int
     next_benchmarks: pl.DataFrame
 
 
-def place(file: str | Path, task: GenerationTask | str) -> Placing:
+def place(file: str | Path, task: GenerationTask | str, *, capability: str | None = None) -> Placing:
     """Rate a model of which a file has numbers, on the board of one task.
 
     Each number is compared once with the median number of every generator on the same track of the same benchmark. The
@@ -53,14 +54,24 @@ def place(file: str | Path, task: GenerationTask | str) -> Placing:
         file: a table with the columns ``benchmark``, ``track`` and ``value``, named and scaled as ``salon papers scores`` has
             them.
         task: what the model makes.
+        capability: the board of the columns that measure it, see :func:`~salon_published.ledger.capabilities`; default: of all.
+            The file's numbers on other tracks are left out.
 
     Raises:
-        InputError: the file cannot be read or is empty; a benchmark or a track is unknown (names those that look like it), a
-            track is twice in the file, or a number is of another scale.
+        InputError: there is no such capability; the file cannot be read or is empty; a benchmark or a track is unknown (names
+            those that look like it), a track is twice in the file, a number is of another scale, or no track of the file
+            measures the capability.
     """
-    scores = compared_scores(task)
-    known = scores.group_by("name", "track_name", "direction", "model").agg(pl.col("value").median())
-    rows = _read(Path(file), known)
+    scores = compared_scores(task, capability=capability)
+    check_compared(scores, task, capability=capability)
+    known = _medians(scores)
+    of_the_task = known if capability is None else pl.concat([known, _medians(compared_scores(task))]).unique()
+    every_row = _read(Path(file), of_the_task)
+    tracks = set(known.select("name", "track_name").iter_rows())
+    rows = [row for row in every_row if row[:2] in tracks]
+    if not rows:
+        benchmarks = known["name"].unique().sort().to_list()
+        raise InputError(f"no number of the file measures {capability}", source=file, column="benchmark", allowed=benchmarks)
     mine = pl.DataFrame(rows, schema={"name": pl.String, "track_name": pl.String, "value": pl.Float64}, orient="row")
     rivals = known.join(mine.select("name", "track_name"), on=["name", "track_name"], how="semi")
     own = mine.join(rivals.select("name", "track_name", "direction").unique(), on=["name", "track_name"]).with_columns(
@@ -69,13 +80,16 @@ def place(file: str | Path, task: GenerationTask | str) -> Placing:
     sheet = pl.concat([rivals, own], how="diagonal").with_columns(
         benchmark=pl.format("yours, {}", "name"), track="track_name", judge=pl.lit(YOURS)
     )
-    added = derive_battles(sheet).filter((pl.col("model_a") == YOURS) | (pl.col("model_b") == YOURS))
-    battles = Battles.from_frame(
-        pl.concat([ledger_battles(scores), added]), source=f"the ledger, {task}, and {Path(file).name}", cluster_by="suite"
-    )
-    board = rank(battles, baseline=_baseline(scores), prior_ties=PRIOR_TIES, interval="sandwich")
-    table = board.table.select("rank", "model", "rating", "ci_low", "ci_high")
-    return Placing(table, board.header, mine.height, _next(known, mine, table))
+    added = compared_pairs(sheet).filter((pl.col("model_a") == YOURS) | (pl.col("model_b") == YOURS))
+    others = ledger_battles(scores)
+    source = f"{board_name(str(task))}{f', {capability}' if capability else ''}, and {Path(file).name}"
+    board = rank_by_sources(pl.concat([others, added]), source, baseline=most_compared(others))
+    table = board.table.select("rank", "model", "rating", "ci_low", "ci_high", "joined_by")
+    return Placing(table, board.header, mine.height, len(every_row) - mine.height, _next(known, mine, table))
+
+
+def _medians(scores: pl.DataFrame) -> pl.DataFrame:
+    return scores.group_by("name", "track_name", "direction", "model").agg(pl.col("value").median())
 
 
 def _read(file: Path, known: pl.DataFrame) -> list[tuple[str, str, float]]:
@@ -108,11 +122,6 @@ def _one_of(row: TableRow, column: str, allowed: list[str]) -> str:
         close = get_close_matches(text, allowed, n=5, cutoff=0.3)
         raise row.problem("the board has no such one", column, value=text, allowed=tuple(close or allowed))
     return text
-
-
-def _baseline(scores: pl.DataFrame) -> str:
-    counts = scores.select("model", "source").unique()["model"].value_counts()
-    return str(counts.sort("count", "model", descending=[True, False])["model"][0])
 
 
 def _next(known: pl.DataFrame, mine: pl.DataFrame, board: pl.DataFrame) -> pl.DataFrame:

@@ -11,14 +11,27 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from salon_published.patterns import Pattern
 from salon_published.rules import RULES
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.toml_files import read_toml
 
-Text: TypeAlias = Annotated[str, Field(min_length=1)]
+
+def readable(text: str) -> str:
+    """Return the text, which has nothing that acts unseen: control characters, marks that turn the direction, joiners.
+
+    Raises:
+        ValueError: it has.
+    """
+    for character in text:
+        if not (character.isprintable() or character in "\n\t"):
+            raise ValueError(f"the character {character!a} cannot be seen; write the text without it")
+    return text
+
+
+Text: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(readable)]
 TableId: TypeAlias = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*:\d+[a-z]?$")]
 Number: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -78,6 +91,8 @@ class RowKind(StrEnum):
     """What one row of a table is."""
 
     GENERATOR = "generator"
+    PAIR = "pair"
+    """Two generators, ``left`` and ``right``, whose votes are counted, and whether they were ``blind``."""
     ASSESSOR = "assessor"
     REFINER = "refiner"
     LABEL = "label"
@@ -161,6 +176,9 @@ class Statement(Derivation):
     """Where in the paper it stands."""
 
 
+Link = Annotated[str, Field(pattern=r"^https://[a-z0-9.-]+(/[A-Za-z0-9._~/%#?=&+-]*)?$")]
+
+
 class TableEntry(_Entry):
     """One table of a paper, or one lettered part of it."""
 
@@ -172,6 +190,8 @@ class TableEntry(_Entry):
     caption: Text
     place: Text | None = None
     """Of the table in its source: a file, say."""
+    link: Link | None = None
+    """Of the repository or page that it was read from, where that is not the source's."""
     task: GenerationTask = GenerationTask.TEXT_TO_IMAGE
     keys: Annotated[tuple[Text, ...], Field(min_length=1)]
     """The first columns: what a row is called, as printed."""
@@ -193,7 +213,7 @@ class TableEntry(_Entry):
     @model_validator(mode="after")
     def _one_home_of_rows(self) -> Self:
         if (self.file is None) == (self.csv is None):
-            raise ValueError("rows stand in `file` or in `csv`, in one of them")
+            raise ValueError("rows are in `file` or in `csv`, in one of them")
         return self
 
     def describe(self, column: str) -> ColumnEntry:
@@ -203,7 +223,7 @@ class TableEntry(_Entry):
         """
         own = next((entry for entry in self.column if Pattern(entry.match).matches(column)), ColumnEntry(match=column))
         head, _, tail = column.partition(".")
-        return ColumnEntry(
+        return ColumnEntry.model_construct(  # of parts that were checked
             match=column,
             unit=own.unit or self.unit,
             direction=own.direction or self.direction,
@@ -219,7 +239,7 @@ class TableEntry(_Entry):
 class Origin(_Entry):
     """Where and when the tables of a source were read, and who measured them."""
 
-    link: Annotated[str, Field(pattern=r"^https://")]
+    link: Link
     commit: Text
     """Of the repository, or the version of the page."""
     date: datetime.date
@@ -236,6 +256,8 @@ class Origin(_Entry):
     def _maker_of_makers(self) -> Self:
         if (self.measured_by is MeasuredBy.MAKER) != (self.maker is not None):
             raise ValueError("a source that a maker measured names its maker, and no other one does")
+        if self.date > self.read:
+            raise ValueError(f"it was read on {self.read}, before the commit of {self.date}")
         return self
 
 

@@ -51,6 +51,8 @@ class Model(BaseModel):
         family: the name that its siblings share, or ``None``.
         released: the month in which the public could first use it, ``"2025-08"``; ``None`` where it is not known.
         weights: ``open`` if anybody can download them, ``closed`` if not, ``None`` where that is not known.
+        size: billions of parameters of the network that makes the picture, as its name or its maker states; ``None`` where
+            neither does, or where it is not known.
         spellings: other ways in which the papers write the name.
         base: the id of the model that this one was built on, or ``None``.
         note: why it is, or is not, the same as a neighbour; ``None`` where nothing had to be decided.
@@ -65,6 +67,7 @@ class Model(BaseModel):
     family: str | None = None
     released: Annotated[str, Field(pattern=r"^20\d\d-(0[1-9]|1[0-2])$")] | None = None
     weights: Literal["open", "closed"] | None = None
+    size: Annotated[float, Field(gt=0)] | None = None
     spellings: tuple[str, ...] = ()
     base: str | None = None
     note: str | None = None
@@ -208,7 +211,7 @@ def registry() -> Registry:
 
 
 def read_models(path: str | Path) -> tuple[Model, ...]:
-    """Return the models of a CSV file: id, name, kind, maker, released, weights, base, spellings (joined by ``;``).
+    """Return the models of a CSV file: id, name, kind, maker, released, weights, size, base, spellings (joined by ``;``).
 
     Raises:
         InputError: the file cannot be read, or a line is no model; names row, column and value.

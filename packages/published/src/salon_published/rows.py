@@ -1,10 +1,12 @@
-"""The published tables as rows of the result store: every cell in ``published``, the generators' scores in ``scores``."""
+"""Tables of papers and of the ledger as rows of the result store: ``published`` has all cells, ``scores`` generators' only."""
 
 import polars as pl
 
 from salon_published.manifest import RowKind
-from salon_published.registry import model
-from salon_published.tables import cells, tables
+from salon_published.registry import model, resolve
+from salon_published.tables import PublishedTable, all_cells, ledger, tables
+from salon_taxonomy.digest import digest
+from salon_taxonomy.records import Mode, Winner
 from salon_taxonomy.verdict import Reason
 
 _NOT_STATED = "not stated"
@@ -36,14 +38,14 @@ def run_rows(version: str) -> pl.DataFrame:
             "source": f"{each.paper.citation}: table {each.id.split(':')[1]}",
             "salon_version": version,
         }
-        for each in tables()
+        for each in _all_tables()
         if each.id in with_scores
     ]
     return pl.DataFrame(rows)
 
 
 def score_rows() -> pl.DataFrame:
-    """Return rows of the ``scores`` table: every printed score of an image generator on a benchmark.
+    """Return rows of the ``scores`` table: every printed score of a generator on a benchmark.
 
     ``subject_model`` is the registry's id, ``suite`` the benchmark, ``task`` the track and ``dimension`` the column's name,
     which is unique in its table. A cell that the paper leaves empty has no ``value`` and the reason ``not_reported``. A judge
@@ -66,6 +68,41 @@ def score_rows() -> pl.DataFrame:
     )
 
 
+_WINNER_OF = {
+    "left_wins": Winner.MODEL_A,
+    "right_wins": Winner.MODEL_B,
+    "ties": Winner.TIE,
+    "both_bad": Winner.BOTH_BAD,
+}
+"""By the columns of a table of pairs."""
+_ANYBODY = "not published"
+"""The rater of a vote that a source counts."""
+
+
+def vote_rows() -> pl.DataFrame:
+    """Return rows of the ``battles`` table: one for each vote that an arena's table counts by pair.
+
+    ``suite`` is the arena, ``scenario`` says whether the models were named; who voted is not published.
+
+    Example:
+        >>> vote_rows().group_by("suite").len().sort("suite").rows()
+        [('GenAI-Arena edit', 83), ('GenAI-Arena t2i', 1977)]
+    """
+    rows = []
+    for sheet in ledger():
+        if sheet.spec.rows is RowKind.PAIR:
+            for place, (left, right, blind) in enumerate(sheet.keys):
+                sides = {"model_a": resolve(left), "model_b": resolve(right)}
+                for column, winner in _WINNER_OF.items():
+                    for number in range(int(sheet.printed[column][place] or 0)):
+                        vote = {"table": sheet.id, "left": left, "right": right, "blind": blind, "winner": winner.value}
+                        facts = {"winner": winner.value, "mode": Mode.PUBLIC.value, "rater_id": _ANYBODY}
+                        named = "blind" if blind == "yes" else "models named"
+                        key = digest("counted-vote", {**vote, "number": number})
+                        rows.append({"battle_id": key, "suite": sheet.spec.benchmark, **sides, **facts, "scenario": named})
+    return pl.DataFrame(rows)
+
+
 def published_rows() -> pl.DataFrame:
     """Return rows of the ``published`` table: every cell of every table, as printed.
 
@@ -74,7 +111,7 @@ def published_rows() -> pl.DataFrame:
         >>> published_rows().filter(**cell).select("printed", "value", "unit", "row_kind", "column_kind").row(0)
         ('5645', 5645.0, 'count', 'counts', 'count')
     """
-    papers = {each.id: each.paper.citation for each in tables()}
+    papers = {each.id: each.paper.citation for each in _all_tables()}
     return _cells().select(
         pl.col("table").replace_strict(papers).alias("paper"),
         pl.col("table").alias("table_id"),
@@ -91,9 +128,13 @@ def published_rows() -> pl.DataFrame:
     )
 
 
+def _all_tables() -> tuple[PublishedTable, ...]:
+    return (*tables(), *ledger())
+
+
 def _cells() -> pl.DataFrame:
-    kinds = {each.id: each.spec.rows.value for each in tables()}
-    return cells().with_columns(pl.col("table").replace_strict(kinds).alias("row_kind"))
+    kinds = {each.id: each.spec.rows.value for each in _all_tables()}
+    return all_cells().with_columns(pl.col("table").replace_strict(kinds).alias("row_kind"))
 
 
 def _scores_of_generators() -> pl.DataFrame:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from salon_published.manifest import EXACT_UNITS, TEXT_UNIT, ColumnEntry, Paper, TableEntry, read_manifest
+from salon_published.manifest import EXACT_UNITS, TEXT_UNIT, ColumnEntry, Paper, TableEntry, read_manifest, readable
 from salon_published.patterns import Pattern
 from salon_published.registry import resolve_row
 from salon_published.rounding import Quantity, decimals, quantity
@@ -26,7 +26,8 @@ DATA = Path(__file__).parent / "data"
 LEDGER = DATA / "ledger"
 """The folder of the sources of the ledger."""
 
-_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+_NUMBER = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?")
+_BOLD = re.compile(r"\*\*(.+)\*\*")
 
 CELL_SCHEMA: dict[str, type[pl.DataType]] = {
     "table": pl.String,
@@ -55,7 +56,7 @@ class PublishedTable:
     """One table as it was printed.
 
     ``keys[i]`` are the key cells of row i, ``names[i]`` is what that row is called, and ``printed[column][i]`` the text
-    of a cell, None where the paper prints none.
+    of a cell, None where the paper prints none. ``bold`` holds row and column of the numbers between two asterisks.
     """
 
     paper: Paper
@@ -63,6 +64,7 @@ class PublishedTable:
     keys: tuple[tuple[str, ...], ...]
     names: tuple[str, ...]
     printed: dict[str, tuple[str | None, ...]]
+    bold: frozenset[tuple[int, str]] = frozenset()
 
     @property
     def id(self) -> str:
@@ -193,6 +195,12 @@ def cells() -> pl.DataFrame:
     return cells_of(tables())
 
 
+@cache
+def all_cells() -> pl.DataFrame:
+    """Return the cells of all tables of the papers and of the ledger, as :func:`cells`."""
+    return cells_of((*tables(), *ledger()))
+
+
 def cells_of(chosen: Sequence[PublishedTable]) -> pl.DataFrame:
     """Return the cells of some tables, as :func:`cells`."""
     rows = chain.from_iterable(_cell_rows(each) for each in chosen)
@@ -201,11 +209,12 @@ def cells_of(chosen: Sequence[PublishedTable]) -> pl.DataFrame:
 
 def _cell_rows(table: PublishedTable) -> list[tuple[object, ...]]:
     derived = table.derived()
+    abouts = {column: table.describe(column) for column in table.columns}
     rows: list[tuple[object, ...]] = []
     for row, name in enumerate(table.names):
         model = resolve_row(dict(zip(table.spec.keys, table.keys[row], strict=True)), table.id)
-        for column in table.columns:
-            about, text = table.describe(column), table.printed[column][row]
+        for column, about in abouts.items():
+            text = table.printed[column][row]
             number = text if about.unit != TEXT_UNIT else None
             value, digits = (None, None) if number is None else (float(number), decimals(number))
             cell = (table.id, row + 1, name, model, column, text, value, digits)
@@ -255,11 +264,11 @@ def tables_of(manifest: Path, paper: Paper) -> tuple[PublishedTable, ...]:
 def _read_table(manifest: Path, paper: Paper, spec: TableEntry) -> PublishedTable:
     path: Path | str = f"{manifest}, table {spec.id}" if spec.file is None else manifest.parent / spec.file
     try:
-        text = Path(path).read_text(encoding="utf-8") if spec.csv is None else spec.csv
+        text = readable(Path(path).read_text(encoding="utf-8")) if spec.csv is None else spec.csv
         lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except OSError as error:
         raise InputError(f"the table cannot be read ({error.strerror})", source=path) from error
-    except (csv.Error, UnicodeDecodeError) as error:
+    except (csv.Error, ValueError) as error:
         raise InputError(f"the table is no valid CSV: {error}", source=path) from error
     header, body = (lines[0], lines[1:]) if lines else ([], [])
     count = len(spec.keys)
@@ -270,9 +279,11 @@ def _read_table(manifest: Path, paper: Paper, spec: TableEntry) -> PublishedTabl
         if len(line) != len(header):
             raise InputError(f"{len(line)} cells where the header has {len(header)}", source=path, row=number)
     values = list(enumerate(header))[count:]
-    printed = {name: _column(path, spec, name, [line[place] for line in body]) for place, name in values}
+    bold = frozenset((row, name) for place, name in values for row, line in enumerate(body) if _BOLD.fullmatch(line[place]))
+    plain = {name: [_BOLD.sub(r"\1", line[place]) for line in body] for place, name in values}
+    printed = {name: _column(path, spec, name, texts) for name, texts in plain.items()}
     keys = tuple(tuple(line[:count]) for line in body)
-    return PublishedTable(paper, spec, keys, _row_names(path, spec, keys), printed)
+    return PublishedTable(paper, spec, keys, _row_names(path, spec, keys), printed, bold)
 
 
 def _column(path: Path | str, spec: TableEntry, name: str, texts: Sequence[str]) -> tuple[str | None, ...]:

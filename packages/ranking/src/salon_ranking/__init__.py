@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from salon_ranking.models.options import FitOptions
     from salon_ranking.models.ratings import Ratings, fit
     from salon_ranking.models.ties import Chances
-    from salon_ranking.preferences import PreferencePairs, preference_pairs, trl_rows
+    from salon_ranking.preferences import PreferencePairs, preference_pairs, released_rows, trl_rows
     from salon_ranking.uncertainty.multiple_testing import benjamini_hochberg, holm
     from salon_ranking.uncertainty.options import IntervalOptions
     from salon_ranking.uncertainty.quantiles import bca_interval, percentile_interval
@@ -126,6 +126,7 @@ __all__ = [
     "preference_pairs",
     "rank",
     "rank_by",
+    "released_rows",
     "settle_both_bad",
     "trl_rows",
     "win_rates",
@@ -133,7 +134,7 @@ __all__ = [
 
 _BY_MODULE = {
     "battles": "Battles",
-    "preferences": "PreferencePairs preference_pairs trl_rows",
+    "preferences": "PreferencePairs preference_pairs released_rows trl_rows",
     "correction.drawing": "draw_for_people",
     "correction.means": "CorrectedMeans correct_means",
     "correction.ratings": "CorrectedRatings correct_ratings",

@@ -2,8 +2,7 @@
 
 import hashlib
 import json
-import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -11,12 +10,15 @@ import polars as pl
 
 from salon_console.numbers import counted
 from salon_ranking.battles import Battles
-from salon_ranking.errors import BattleError
+from salon_ranking.errors import BattleError, OptionError
+from salon_ranking.near_prompts import near_groups
 from salon_ranking.options import Range, Seed, checked
 
 _GENERATIONS: Final = ("generation_a", "generation_b")
-_OF_A_PROMPT: Final = ("suite", "prompt_id", "prompt")
+_OF_A_PROMPT: Final = ("suite", "prompt_id", "prompt", "source")
 _VOTES: Final = ("votes_a", "votes_b")
+RELEASED: Final = ("hpdv3", "imagerewarddb", "pick-a-pic", "videoreward")
+"""Released sets in whose columns :func:`released_rows` writes."""
 _EQUAL: Final = 1e-9
 """Share of the votes up to which two sums of weights are equal."""
 _COLUMNS: Final = (
@@ -34,7 +36,8 @@ class PreferencePairs:
             (its text; null where it is not known), ``chosen`` and ``rejected`` (where pictures are, else their ids, else the
             models), ``chosen_model``, ``rejected_model``, ``votes_chosen``, ``votes_rejected``, ``ties`` (sums of weights),
             ``margin`` ((votes_chosen - votes_rejected) over all three, from 0, which is undecided, to 1) and ``split`` (train
-            or test).
+            or test); where the votes have them, ``source`` (what was edited) and ``mode`` (who decided: expert, public, judge
+            or derived; several are joined by +).
         undecided: pairs with as many votes for the one as for the other.
         battles: votes that were read.
     """
@@ -68,8 +71,9 @@ def preference_pairs(
 ) -> PreferencePairs:
     """Turn votes into pairs of a chosen and a rejected picture.
 
-    All votes on one pair are one row, whatever sides they were shown on. Prompts of one text (case, spaces and Unicode form
-    aside) are in one split; whether a prompt is held out depends on its text and the seed, not on the other prompts.
+    All votes on one pair are one row, whatever sides they were shown on. Prompts that are nearly one
+    (:func:`~salon_ranking.near_prompts.near_groups`: one text, nine of ten words, or a picture of both) are in one split.
+    Whether a prompt is held out depends on the seed and the texts that are nearly its own, not on other prompts.
 
     Args:
         battles: with ``generation_a`` and ``generation_b``, or with ``prompt_id``: then a pair is of two models on one prompt.
@@ -147,6 +151,7 @@ def preference_pairs(
         first_wins=first_wins * weight,
         second_wins=second_wins * weight,
         ties=(~winner.is_in(["model_a", "model_b"]) & ~are_known).cast(pl.Float64) * weight,
+        mode=pl.col("mode").cast(pl.String) if "mode" in frame.columns else pl.lit(None, dtype=pl.String),
     )
     key = ["first", "second"] if has_generations else ["suite", "prompt_id", "first", "second"]
     facts = [name for name in (*_OF_A_PROMPT, "first_model", "second_model") if name not in key]
@@ -157,7 +162,9 @@ def preference_pairs(
             problem = f"a pair of pictures has two of {name}:"
             raise BattleError(problem, source=battles.source, value=f"{two['first'][0]}, {two['second'][0]}")
     counts = votes.group_by(key, maintain_order=True).agg(
-        pl.col(facts).drop_nulls().first(), pl.col("first_wins", "second_wins", "ties").sort().sum()
+        pl.col(facts).drop_nulls().first(),
+        pl.col("first_wins", "second_wins", "ties").sort().sum(),
+        pl.col("mode").drop_nulls().unique().sort().str.join("+"),
     )
     gap = (pl.col("first_wins") - pl.col("second_wins")).abs()
     is_decided = gap > _EQUAL * (pl.col("first_wins") + pl.col("second_wins"))
@@ -171,6 +178,7 @@ def preference_pairs(
         votes_chosen=pl.max_horizontal("first_wins", "second_wins"),
         votes_rejected=pl.min_horizontal("first_wins", "second_wins"),
         ties="ties",
+        mode="mode",
     )
     told = pl.col("votes_chosen") + pl.col("votes_rejected") + pl.col("ties")
     table = table.with_columns(margin=(pl.col("votes_chosen") - pl.col("votes_rejected")) / told)
@@ -182,10 +190,10 @@ def preference_pairs(
     if 0.0 < held_out < 1.0 and table.select(text.is_null().any()).item():
         hint = "Give --prompts, or --held-out 0."
         raise BattleError("a share of prompts cannot be held out of votes without prompts", source=battles.source, hint=hint)
-    parts = {name: _part(name or "", held_out, seed) for name in table.select(text).to_series().unique()}
-    table = table.with_columns(split=text.replace_strict(parts, return_dtype=pl.String) if parts else pl.lit("train"))
+    table = table.with_columns(split=_splits(table, has_generations, held_out, seed))
     even = counts.height - int(counts.select(is_decided.sum()).item())
-    return PreferencePairs(table.select(_COLUMNS).sort("prompt_id", "chosen", "rejected"), even, votes.height)
+    columns = (*_COLUMNS, *(name for name in ("source", "mode") if name in frame.columns))
+    return PreferencePairs(table.select(columns).sort("prompt_id", "chosen", "rejected"), even, votes.height)
 
 
 def _with_places(table: pl.DataFrame, generations: pl.DataFrame, source: str) -> pl.DataFrame:
@@ -221,9 +229,16 @@ def _refuse_twice(rows: pl.DataFrame, key: Sequence[str], source: str) -> None:
         raise BattleError("an id means two things:", source=source, column=key[-1], value=twice[key[-1]][0])
 
 
-def _part(text: str, held_out: float, seed: int) -> str:
-    number = int.from_bytes(hashlib.sha256(f"{seed} {comparable_text(text)}".encode()).digest()[:8], "big")
-    return "test" if number < held_out * 2**64 else "train"
+def _splits(table: pl.DataFrame, has_pictures: bool, held_out: float, seed: int) -> pl.Series:
+    """Return the split of each pair: a draw of its group of prompts."""
+    if not 0.0 < held_out < 1.0:
+        return pl.Series(["test" if held_out else "train"] * table.height, dtype=pl.String)
+    prompts = table.select(pl.coalesce("prompt", "prompt_id")).to_series().to_list()
+    pictures = table.select("chosen", "rejected").rows() if has_pictures else ()
+    groups = near_groups(prompts, pictures)
+    drawn = {group: hashlib.sha256(f"{seed} {group}".encode()).digest()[:8] for group in {*groups.values()}}
+    is_test = {group: int.from_bytes(number, "big") < held_out * 2**64 for group, number in drawn.items()}
+    return pl.Series(["test" if is_test[groups[prompt]] else "train" for prompt in prompts], dtype=pl.String)
 
 
 _QUESTION: Final = (
@@ -259,17 +274,9 @@ def trl_rows(pairs: pl.DataFrame, *, seed: int = 0, source: str = "pairs") -> li
         (['1.png', '2.png'], '{"reason": "", "verdict": "left"}')
     """
     rows = []
-    for number, pair in enumerate(pairs.filter(pl.col("margin") > 0.0).iter_rows(named=True), 1):
-        if pair["prompt"] is None:
-            raise BattleError("a prompt is missing", source=source, row=number, column="prompt", hint="Give --prompts.")
+    for pair in _of_pictures(pairs.filter(pl.col("margin") > 0.0), source):
         names = [pair["chosen"], pair["rejected"]]
-        if names == [pair["chosen_model"], pair["rejected_model"]]:
-            hint = "Give votes with generation_a and generation_b, and --generations."
-            raise BattleError(
-                "is a model, not a picture:", source=source, row=number, column="chosen", value=names[0], hint=hint
-            )
-        drawn = hashlib.sha256("\x1f".join((str(seed), pair["prompt"], *sorted(names))).encode()).digest()[0] % 2
-        images = sorted(names, reverse=bool(drawn))
+        images = _drawn_sides(pair, seed)
         answers = [
             json.dumps({"reason": "", "verdict": side}) for side in (("left", "right")[images.index(name)] for name in names)
         ]
@@ -280,11 +287,82 @@ def trl_rows(pairs: pl.DataFrame, *, seed: int = 0, source: str = "pairs") -> li
     return rows
 
 
-def comparable_text(text: str) -> str:
-    """Return a prompt's text without what makes no other prompt: case, spaces and Unicode form.
+def released_rows(pairs: pl.DataFrame, form: str, *, seed: int = 0, source: str = "pairs") -> list[dict[str, Any]]:
+    """Return pairs in the columns of a released set, which that set's own code reads, and Salon again.
+
+    Args:
+        pairs: of :func:`preference_pairs`.
+        form: ``hpdv3`` (``path1`` is the chosen picture, so undecided pairs are left out; ``choice_dist`` where votes are whole
+            numbers), ``imagerewarddb`` (a ranking of two pictures), ``pick-a-pic`` (without the pictures' bytes) or
+            ``videoreward`` (the answer of a pair to each of its three questions). The latter two have the chosen one on a drawn
+            side; the latter three have no counts of votes.
+        seed: of the sides.
+        source: what errors call the pairs.
+
+    Raises:
+        BattleError: a pair has no prompt, or names models in place of pictures.
+        OptionError: the form is another one.
 
     Example:
-        >>> comparable_text(" A  red cat ") == comparable_text("a red CAT")
-        True
+        >>> row = {"prompt": "a cat", "chosen": "1.png", "rejected": "2.png", "margin": 0.5, "split": "train"}
+        >>> row |= {"chosen_model": "x", "rejected_model": "y", "votes_chosen": 3.0, "votes_rejected": 1.0}
+        >>> released_rows(pl.DataFrame([row]), "hpdv3")[0]["choice_dist"]
+        [3, 1]
+        >>> released_rows(pl.DataFrame([row]), "imagerewarddb")[0]["ranking"]
+        [1, 2]
+        >>> video = released_rows(pl.DataFrame([row]), "videoreward")[0]
+        >>> video[f"path_{video['VQ']}"]
+        '1.png'
     """
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    if form not in RELEASED:
+        raise OptionError("unknown form of pairs", value=form, allowed=RELEASED)
+    rows = []
+    for number, pair in enumerate(_of_pictures(pairs, source)):
+        names, models = ([pair[f"{side}{of}"] for side in ("chosen", "rejected")] for of in ("", "_model"))
+        votes = [pair["votes_chosen"], pair["votes_rejected"]]
+        if form == "hpdv3":
+            facts = {"path1": names[0], "path2": names[1], "model1": models[0], "model2": models[1]}
+            if pair["margin"] == 0.0:
+                continue
+            whole = all(each.is_integer() for each in votes)
+            rows.append({"prompt": pair["prompt"], **facts, "choice_dist": [int(each) for each in votes] if whole else None})
+        elif form == "imagerewarddb":
+            places = [1, 2 if pair["margin"] > 0.0 else 1]
+            rows.append({"id": f"{number:06d}", "prompt": pair["prompt"], "generations": names, "ranking": places})
+        elif form == "videoreward":
+            images = _drawn_sides(pair, seed)
+            answer = "same" if pair["margin"] == 0.0 else "AB"[images.index(names[0])]
+            facts = {f"path_{side}": name for side, name in zip("AB", images, strict=True)}
+            facts |= {f"{side}_model": models[names.index(name)] for side, name in zip("AB", images, strict=True)}
+            rows.append({**facts, "prompt": pair["prompt"], **dict.fromkeys(("VQ", "MQ", "TA"), answer)})
+        else:
+            images = _drawn_sides(pair, seed)
+            label = 0.5 if pair["margin"] == 0.0 else float(images[0] == names[0])
+            facts = {f"image_{side}_uid": name for side, name in enumerate(images)}
+            facts |= {f"model_{side}": models[names.index(name)] for side, name in enumerate(images)}
+            labels = {"label_0": label, "label_1": 1.0 - label, "has_label": True}
+            rows.append({"ranking_id": number, "caption": pair["prompt"], **facts, **labels})
+    return rows
+
+
+def _of_pictures(pairs: pl.DataFrame, source: str) -> Iterator[dict[str, Any]]:
+    """Yield pairs of pictures with a prompt.
+
+    Raises:
+        BattleError: one is not.
+    """
+    for number, pair in enumerate(pairs.iter_rows(named=True), 1):
+        if pair["prompt"] is None:
+            raise BattleError("a prompt is missing", source=source, row=number, column="prompt", hint="Give --prompts.")
+        if [pair["chosen"], pair["rejected"]] == [pair["chosen_model"], pair["rejected_model"]]:
+            hint = "Give votes with generation_a and generation_b, and --generations."
+            value = pair["chosen"]
+            raise BattleError("is a model, not a picture:", source=source, row=number, column="chosen", value=value, hint=hint)
+        yield pair
+
+
+def _drawn_sides(pair: Mapping[str, Any], seed: int) -> list[str]:
+    """Return both pictures in an order that follows from the seed, the prompt and the pictures."""
+    names = sorted((pair["chosen"], pair["rejected"]))
+    drawn = hashlib.sha256("\x1f".join((str(seed), pair["prompt"], *names)).encode()).digest()[0] % 2
+    return sorted(names, reverse=bool(drawn))

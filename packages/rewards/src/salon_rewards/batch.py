@@ -86,7 +86,9 @@ class Batch:
             raise InputError("the reward needs a column that is not there", column=name, hint=hint)
         if not _is_list(values) or len(values) != len(self.texts):
             length = len(values) if _is_list(values) else type(values).__name__
-            raise InputError(f"needs a list of {len(self.texts)} values, one for each completion", column=name, value=length)
+            raise InputError(
+                f"needs a list of {len(self.texts)} values, one for each completion, not", column=name, value=length
+            )
         return values  # type: ignore[no-any-return]
 
     def said(self, grammar: str) -> list[Outcome[Any]]:

@@ -142,7 +142,7 @@ def _from_source(brought: str, inner: str, parameters: Mapping[str, Any]) -> Rew
     entries = [entry for entry in entry_points(group=SOURCES) if entry.name == brought]
     if not entries:
         brings = "salon-bench brings suite:NAME for every suite; in a clone of Salon: uv pip install ./packages/bench"
-        hint = brings if brought == "suite" else None
+        hint = brings if brought == "suite" else f"A function of yours is named scorer:{brought}:{inner}." if inner else None
         allowed = source_names() or ("none",)
         raise InputError("no installed package brings rewards of", value=brought, allowed=allowed, hint=hint)
     source: Source = entries[0].load()

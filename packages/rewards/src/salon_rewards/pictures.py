@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from salon_judges.media.video_container import container_of
 from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoLimits, VideoPolicy
 from salon_judges.media.video_sampling import sample_video
 from salon_taxonomy.errors import InputError
@@ -16,6 +17,8 @@ from salon_taxonomy.verdict import Unscored
 
 MOST_FRAMES: Final = 128
 """Frames that are taken from the file of one video; of longer ones they are thinned evenly."""
+_HEAD: Final = 64
+"""Bytes that tell a video from a picture."""
 
 
 def picture(value: object, *, row: int | None = None, column: str | None = None) -> Media:
@@ -98,6 +101,41 @@ def video(
     policy = VideoPolicy(frames_per_second=frames_per_second, most_frames=most_frames)
     sampled = data if isinstance(data, Unscored) else sample_video(data, policy, limits=limits)
     return sampled if isinstance(sampled, Unscored) else replace(media, kind=MediaKind.VIDEO, film=sampled.film)
+
+
+def picture_or_video(value: object, *, row: int | None = None, column: str | None = None, **settings: Any) -> Any:
+    """Read what a result was made from: a video as :func:`video` does, told by its first bytes, a picture as :func:`shown`.
+
+    Args:
+        value: as of either; a list is a video's frames.
+        row: where it stands, for the message.
+        column: likewise.
+        settings: of :func:`video`.
+
+    Raises:
+        InputError: as of either.
+
+    Example:
+        >>> picture_or_video(b"\\x00\\x00\\x00\\x20ftypisom").reason.value, picture_or_video(b"prose").kind.value
+        ('bad_media', 'image')
+    """
+    if isinstance(value, list | tuple):
+        return video(value, row=row, column=column)
+    media = shown(value, row=row, column=column)
+    if not isinstance(media, Media) or (media.kind != MediaKind.VIDEO and container_of(_head(media)) is None):
+        return media
+    return video(media, row=row, column=column, **settings)
+
+
+def _head(media: Media) -> bytes:
+    """Return the first bytes of a file; none where it cannot be read; decoding it reports why."""
+    if media.data is not None:
+        return media.data[:_HEAD]
+    try:
+        with Path(str(media.uri)).open("rb") as file:
+            return file.read(_HEAD)
+    except OSError:
+        return b""
 
 
 def _png(image: Any, row: int | None, column: str | None) -> bytes:

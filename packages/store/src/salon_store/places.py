@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
@@ -33,6 +34,8 @@ _SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss", "azure", "adl")
 _CLIENT_OPTIONS = ("allow_http", "allow_invalid_certificates", "connect_timeout", "proxy_url", "timeout")
 _PROVIDERS = ("aws_", "google_", "azure_")
 _DOWNLOADS_AT_ONCE = 8
+_NEW = ".new-"
+_A_DAY = 86_400.0
 _ENCODED = re.compile("%[0-9A-Fa-f]{2}|[#?]")
 
 
@@ -370,8 +373,13 @@ class Bucket:
 
     @contextmanager
     def new_file(self, table: str) -> Iterator[Path]:
-        """A path in a temporary directory."""
-        with TemporaryDirectory(prefix="salon-") as folder:
+        """A path beside the copies for reading, one of which it becomes; a day later what a killed process left is removed."""
+        self.layout.cache.mkdir(parents=True, exist_ok=True)
+        for left in self.layout.cache.glob(f"{_NEW}*"):
+            with suppress(OSError):
+                if time.time() - left.stat().st_mtime > _A_DAY:
+                    rmtree(left)
+        with TemporaryDirectory(prefix=_NEW, dir=self.layout.cache) as folder:
             yield Path(folder) / f"{table}.parquet"
 
     def put(self, table: str, written: Path, name: str) -> int:

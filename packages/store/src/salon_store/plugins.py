@@ -42,6 +42,7 @@ def open_sink(path: str | Path) -> Callable[[str, pl.DataFrame, str], int] | Non
     store = ResultStore.open(path, create=False)
 
     def add(table: str, rows: pl.DataFrame, run_id: str) -> int:
-        return store.append(table, rows, run_id=run_id, on_duplicate="skip").rows_written
+        with store:
+            return store.append(table, rows, run_id=run_id, on_duplicate="skip").rows_written
 
     return add

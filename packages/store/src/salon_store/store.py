@@ -8,6 +8,7 @@ This file is the front door; behind it are ``places.py`` (where files are), ``ta
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
+from types import TracebackType
 from typing import Self
 
 import polars as pl
@@ -44,6 +45,8 @@ _WITH_RUNS = tuple(name for name, schema in SCHEMAS.items() if "run_id" in schem
 
 class ResultStore:
     """One result store. It holds no file open between calls, and may be shared by threads.
+
+    At the end of a ``with`` block ``catalog.duckdb`` is brought up to date; an append alone leaves it as it is.
 
     Example:
         >>> import tempfile
@@ -111,6 +114,13 @@ class ResultStore:
             store.recovered = store.recover()
             store._refresh_catalog()
             return store
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if not self.read_only:
+            self._refresh_catalog()
 
     def _bring_up_to_date(self) -> None:
         """Make missing tables, add missing columns. The caller holds the store's lock."""
@@ -419,8 +429,8 @@ class ResultStore:
     def catalog(self) -> Path:
         """Bring ``catalog.duckdb`` up to date, for plain DuckDB, and return its path.
 
-        In a directory, opening for writing, :meth:`compact`, :meth:`vacuum` and the end of a journal do this; an append does
-        not. For a store in a bucket only this method does, because it downloads every data file.
+        In a directory, opening for writing, :meth:`compact`, :meth:`vacuum`, the end of a journal and the end of a ``with``
+        block do this; an append does not. For a store in a bucket only this method does, because it downloads every data file.
         """
         self._refuse_when_read_only()
         existing = {name: table for name, table in self._tables.items() if self._made(name)}

@@ -1,8 +1,8 @@
 """The generator ``draw:``: pictures, videos and edits of drawn scenes, without a model."""
 
 import asyncio
-import tempfile
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 
 from salon_synthetic.draw_editor.editor import DrawEditor
@@ -66,5 +66,6 @@ class DrawGenerator(Closing):
 
 
 def _video(clip: Clip) -> Media:
-    with tempfile.TemporaryDirectory(prefix="salon-draw-") as folder:
-        return Media.from_bytes(write_moving(Path(folder, "clip.mp4"), clip).read_bytes(), MediaKind.VIDEO)
+    content = BytesIO()
+    write_moving(Path("clip.mp4"), clip, into=content)
+    return Media.from_bytes(content.getvalue(), MediaKind.VIDEO)

@@ -21,6 +21,7 @@ Digestible: TypeAlias = "str | int | float | bool | datetime | Sequence[Digestib
 
 _KEY_LENGTH = 24
 _CHUNK = 1 << 20
+_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def digest(kind: str, value: Digestible, *, length: int = _KEY_LENGTH) -> str:
@@ -37,7 +38,7 @@ def digest(kind: str, value: Digestible, *, length: int = _KEY_LENGTH) -> str:
         >>> digest("prompt", {"text": "a red cube", "seed": 1}) == digest("prompt", {"seed": 1, "text": "a red cube"})
         True
     """
-    body = json.dumps(_canonical(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    body = _JSON.encode(_canonical(value))
     return hashlib.sha256(f"{kind}\0{body}".encode("utf-8", "surrogatepass")).hexdigest()[:length]
 
 
@@ -63,7 +64,7 @@ def _without_waiting(path: str, flags: int) -> int:
 
 def _canonical(value: Digestible) -> object:
     if isinstance(value, str):
-        return unicodedata.normalize("NFC", value)
+        return value if value.isascii() else unicodedata.normalize("NFC", value)
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):

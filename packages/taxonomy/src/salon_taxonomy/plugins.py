@@ -197,7 +197,7 @@ def plugin(group: str, name: str, expected: type[_Kind], *, members: Sequence[st
         problem = f"no installed package brings the {group.removeprefix('salon.').removesuffix('s')}"
         if hint := own_file_hint(name):
             raise InputError(problem, value=name, hint=hint)
-        hint = "Packages that are installed appear at once: pip install PACKAGE."
+        hint = "Install the package that brings it, or name a file of your own with its ending."
         raise InputError(problem, value=name, allowed=installed(group), hint=hint)
     if len(entries) > 1:
         packages = sorted(map(package_of, entries.values()))

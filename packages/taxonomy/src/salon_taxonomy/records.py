@@ -162,7 +162,7 @@ class Generation(Record):
         default=None, description="wall time of making it; where several were made at once, with its waiting"
     )
     memory_mb: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
-        default=None, description="peak memory until then in MiB: of the GPU, or of the process where there is none"
+        default=None, description="peak memory until then in MiB: of the GPU, or without one of the process"
     )
     settings: str | None = Field(default=None, description="JSON text of what it was made with: steps, precision, build")
 

@@ -60,7 +60,8 @@ BESIDE: Final[Mapping[str, MediaRole]] = {
 }
 """The parameters of a scorer for media beside the result, with their roles."""
 
-_LISTS: Final = ("sources", "references")
+SEVERAL: Final = ("sources", "references")
+"""Those that are a list for each row; of a scorer of videos they may be videos."""
 _BATCH: Final = 16
 _BATCH_OF_VIDEOS: Final = 4
 _FRAMES_PER_SECOND: Final = 5.0
@@ -203,7 +204,7 @@ class CheckedScorer:
             wrong = next((each for each in opened if isinstance(each, Unscored)), None)
             if wrong is not None:
                 row[name] = Unscored(wrong.reason, f"{BESIDE[name]}: {wrong.detail}")
-            elif name in _LISTS:
+            elif name in SEVERAL:
                 row[name] = opened
             elif len(opened) > 1:
                 raise InputError(
@@ -446,7 +447,7 @@ def _parameters(function: Callable[..., Any], source: str | None) -> tuple[tuple
     """Return what a scorer takes, and what of it may be missing; by its attribute ``takes``, else by its parameters' names.
 
     Raises:
-        InputError: it needs a parameter that no scorer is given.
+        InputError: it does not take two arguments, takes the prompts first, or needs a parameter that no scorer is given.
     """
     own = getattr(function, "takes", None)
     if own is not None:
@@ -458,9 +459,17 @@ def _parameters(function: Callable[..., Any], source: str | None) -> tuple[tuple
             )
         return takes, frozenset()
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        signature = inspect.signature(function)
     except (TypeError, ValueError):  # a function of C
         return (IMAGES,), frozenset()
+    parameters = list(signature.parameters.values())
+    in_order = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    takes_two = len(in_order) > 1 or any(each.kind == each.VAR_POSITIONAL for each in parameters)
+    if not takes_two or [each.name for each in in_order[1:2]] in ([IMAGES], [FRAMES]):
+        problem = "a scorer is a function (images, prompts) or (frames, prompts), in this order; it is"
+        raise InputError(
+            problem, source=source, value=str(signature), hint="Each is a list of a batch's rows; return a number for each."
+        )
     first = FRAMES if parameters and parameters[0].name == FRAMES else IMAGES
     beside = [each for each in parameters[2:] if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
     unknown = next((each.name for each in beside if each.name not in BESIDE and each.default is each.empty), None)

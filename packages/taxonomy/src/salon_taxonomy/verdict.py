@@ -46,7 +46,7 @@ class Reason(StrEnum):
 
         Example:
             >>> Reason.BAD_MEDIA.meaning
-            'the picture or video cannot be read'
+            'the picture or video is missing or cannot be read'
         """
         return _MEANINGS[self]
 
@@ -60,7 +60,7 @@ _MEANINGS = {
     Reason.TIMEOUT: "no answer came in time",
     Reason.UNREACHABLE: "the judge could not be reached",
     Reason.REJECTED: "a server refused the request, or a scorer raised an error",
-    Reason.BAD_MEDIA: "the picture or video cannot be read",
+    Reason.BAD_MEDIA: "the picture or video is missing or cannot be read",
     Reason.NOT_REPORTED: "the source prints no value",
     Reason.ABSTAINED: "no judge was asked, or it abstained",
 }

@@ -5,7 +5,7 @@ from array import array
 from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from salon_taxonomy.errors import InputError
 
@@ -16,6 +16,10 @@ _SOUND_CODECS: Final = {".webm": "libopus", ".avi": "pcm_s16le"}
 _SOUND_RATE: Final = 48_000
 _TONE_HZ: Final = 997
 _CODECS: Final = {".mp4": "libx264", ".mov": "libx264", ".mkv": "libx264", ".webm": "libvpx", ".avi": "mpeg4"}
+STEADY_X264: Final = {"x264-params": "mbtree=0"}
+"""Options of x264: with its macroblock tree the same pictures do not always give the same bytes (core 165)."""
+_FORMATS: Final = {".mkv": "matroska"}
+"""What FFmpeg calls a container that its ending does not name."""
 
 
 def encode(
@@ -29,8 +33,9 @@ def encode(
     container_options: dict[str, str] | None = None,
     encoder_options: dict[str, str] | None = None,
     tone: tuple[float, float] | None = None,
+    into: BinaryIO | None = None,
 ) -> None:
-    """Write pictures as a video.
+    """Write pictures as a video; the same pictures give the same bytes.
 
     Args:
         path: where; the ending says the container.
@@ -42,6 +47,7 @@ def encode(
         container_options: of FFmpeg's writer (``movflags``).
         encoder_options: of the codec (``crf``).
         tone: seconds and level of a stereo tone of 997 Hz as sound; its peak in dBFS is its loudness in LUFS (ITU-R BS.1770).
+        into: an open file that is written in place of the path.
 
     Raises:
         InputError: for an unknown ending, or without PyAV.
@@ -62,8 +68,10 @@ def encode(
     codec = _CODECS.get(path.suffix.lower())
     if codec is None:
         raise InputError("unknown ending of a video", source=path, value=path.suffix, allowed=_CODECS)
-    with av.open(str(path), "w", options=container_options or {}) as container:
-        stream: Any = container.add_stream(codec, rate=rate, options=encoder_options or {})
+    kind = _FORMATS.get(path.suffix.lower(), path.suffix[1:].lower())
+    with av.open(str(path) if into is None else into, "w", format=kind, options=container_options or {}) as container:
+        steady = STEADY_X264 if codec == "libx264" else {}
+        stream: Any = container.add_stream(codec, rate=rate, options={**steady, **(encoder_options or {})})
         stream.width, stream.height = size
         stream.pix_fmt = "yuv420p"
         stream.codec_context.thread_count = 1

@@ -5,6 +5,7 @@ A reader of the path finds the old content or the new one, never a part, also af
 
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,6 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from salon_taxonomy.errors import InputError, cannot_write
+
+_UNFINISHED = re.compile(r"\.(.+)\.\d+-[0-9a-f]{8}\.tmp", re.DOTALL)
+"""The hidden names of :func:`replacing`."""
 
 
 @contextmanager
@@ -50,6 +54,32 @@ def replacing(path: Path, *, flushed: bool = False) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)
+
+
+def remove_unfinished(folder: Path, beginnings: tuple[str, ...] = ("",)) -> None:
+    """Remove the files that a killed process left where :func:`replacing` was to put others; nothing else.
+
+    Only for a process that holds the lock under which the files are written: others would lose theirs.
+
+    Args:
+        folder: may be missing.
+        beginnings: only those of names that begin with one of them.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> for name in (".rows.csv.123-0badcafe.tmp", "rows.csv", ".mine.tmp"):
+        ...     (folder / name).touch()
+        >>> remove_unfinished(folder)
+        >>> sorted(path.name for path in folder.iterdir())
+        ['.mine.tmp', 'rows.csv']
+    """
+    with suppress(FileNotFoundError, NotADirectoryError):
+        for path in folder.iterdir():
+            name = _UNFINISHED.fullmatch(path.name)
+            if name and name[1].startswith(beginnings):
+                with suppress(OSError):
+                    path.unlink()
 
 
 @contextmanager

@@ -1,5 +1,5 @@
 // The admin's page: every action is confirmed where it cannot be taken back, sent as JSON, and the page loaded again.
-import { find, post } from "./elements.js";
+import { find, heard, post } from "./elements.js";
 const say = (text) => { find("message").textContent = text; };
 const WORDS = { 401: "Join again: the session has ended.", 403: "Only admins may do this.", 404: "There is no such rater." };
 
@@ -31,7 +31,4 @@ document.querySelector(".people").addEventListener("click", async ({ target }) =
   if (action === "forget" && !(await sure(`Erase what is kept of ${rater}? Their answers stay, under a number that leads to no person.`))) return;
   act({ action, rater, ...(days ? { days: Number(days) } : {}) });
 });
-find("invite").addEventListener("submit", (event) => {
-  event.preventDefault();
-  act({ action: "invite", role: find("role").value });
-});
+heard(find("invite"), () => act({ action: "invite", role: find("role").value }));

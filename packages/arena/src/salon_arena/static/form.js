@@ -39,7 +39,7 @@ function left() {
 }
 
 const work = new Work({
-  done: "There is nothing left for you to rate. Thank you.",
+  done: "There is nothing for you to rate at the moment. Thank you.",
   say(text) { find("message").textContent = text; },
   count(votes) { find("progress").textContent = `${votes} done`; },
   enable(canAnswer, canUndo) {

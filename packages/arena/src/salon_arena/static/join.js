@@ -1,5 +1,5 @@
 // The page on which a person agrees and joins. An invite may come behind the # of the address, which browsers do not send.
-import { find, invited, post } from "./elements.js";
+import { find, heard, invited, post } from "./elements.js";
 const form = find("join"), message = find("message");
 const WORDS = {
   invite: "This invite is not valid, or was used already.",
@@ -11,8 +11,7 @@ const code = invited() || null;
 if (code && invite) invite.value = code;
 history.replaceState(null, "", location.pathname);
 
-form.addEventListener("submit", async (event) => {
-  event.preventDefault();
+heard(form, async () => {
   const body = { consent: form.dataset.version, occupation: form.elements.occupation.value || null, invite: invite ? invite.value.trim() : code };
   message.textContent = "";
   try {

@@ -78,7 +78,7 @@ function draw() {
 }
 
 const work = new Work({
-  done: "There is nothing left for you to label. Thank you.",
+  done: "There is nothing for you to label at the moment. Thank you.",
   say(text) { find("message").textContent = text; },
   count(votes) { find("progress").textContent = `${votes} done`; },
   enable(canAnswer, canUndo) {

@@ -1,5 +1,5 @@
 // Sign-in with a password, or the way back from a provider. The code of an invite is kept in this tab until then.
-import { find, invited, post } from "./elements.js";
+import { find, heard, invited, post } from "./elements.js";
 const main = document.querySelector("main"), message = find("message");
 const WORDS = {
   wrong: "Name or password is wrong.", too_many: "Too many attempts. Try again later.", state: "This sign-in was not begun here. Try again.",
@@ -19,10 +19,7 @@ async function signIn(path, body) {
   }
 }
 
-find("login")?.addEventListener("submit", (event) => {
-  event.preventDefault();
-  signIn("/login", { name: find("name").value, password: find("password").value });
-});
+if (find("login")) heard(find("login"), () => signIn("/login", { name: find("name").value, password: find("password").value }));
 const { code, state } = main.dataset;
 if (code && state) {
   history.replaceState(null, "", "/login");

@@ -31,12 +31,17 @@ export function waiting(database = open()) {
 }
 
 export class Outbox {
-  // send(body) resolves to the status of the reply, and rejects when there was none.
+  // send(body) resolves to the status of the reply, and rejects when there was none. changed(news) hears of the connection, and
+  // what became of the answers that this page counts, whichever tab sent them.
   constructor(send, changed) {
     this.send = send;
     this.changed = changed;
     this.database = open();
     this.sending = null;
+    this.asked = false;
+    this.counted = new Set();
+    this.tabs = new BroadcastChannel("salon-arena-outbox");
+    this.tabs.onmessage = ({ data }) => this.hear(data);
     addEventListener("online", () => this.flush());
   }
 
@@ -44,19 +49,26 @@ export class Outbox {
 
   // Resolves when the answer is on this machine's disk.
   async add(body) {
+    this.counted.add(body.answer_id);
     await this.store("readwrite", (answers) => request(answers.add(body)));
     this.flush();
   }
 
   waiting() { return waiting(this.database); }
 
-  // Sends what waits, oldest first, until nothing is left. One tab at a time sends.
+  // Sends what waits, oldest first, until nothing is left. One tab at a time sends. An answer that is added after the last look
+  // at what waits, while that sending is still ending, is sent by another.
   flush() {
-    this.sending ??= this.run().finally(() => { this.sending = null; });
+    this.asked = true;
+    this.sending ??= this.run().finally(() => {
+      this.sending = null;
+      return this.asked ? this.flush() : undefined;
+    });
     return this.sending;
   }
 
   async run() {
+    this.asked = false;
     const work = () => this.sendAll();
     await (navigator.locks ? navigator.locks.request("salon-arena-outbox", work) : work());
   }
@@ -64,6 +76,7 @@ export class Outbox {
   async sendAll() {
     let wait = FIRST_WAIT;
     for (;;) {
+      this.asked = false;
       const [key, body] = await this.store("readonly", async (answers) => {
         const found = await request(answers.openCursor());
         return found ? [found.key, found.value] : [null, null];
@@ -80,9 +93,13 @@ export class Outbox {
         wait = Math.min(wait * 2, LONGEST_WAIT);
         continue;
       }
-      wait = FIRST_WAIT;
       await this.store("readwrite", (answers) => request(answers.delete(key)));
-      this.changed({ offline: false, status, body });
+      if (wait > FIRST_WAIT) this.changed({ offline: false });
+      wait = FIRST_WAIT;
+      this.hear({ status, body });
+      this.tabs.postMessage({ status, body });
     }
   }
+
+  hear(news) { if (this.counted.has(news.body.answer_id)) this.changed(news); }
 }

@@ -29,7 +29,7 @@ function saying({ answer, level }) {
 }
 
 const work = new Work({
-  done: "There is nothing left for you to answer. Thank you.",
+  done: "There is nothing for you to answer at the moment. Thank you.",
   say(text) { find("message").textContent = text; },
   count(votes) { find("progress").textContent = `${votes} done`; },
   enable(canAnswer, canUndo) {

@@ -34,7 +34,7 @@ function lacking() {
 const said = (answer) => (answer.discard ? "Discard" : `${answer.aligned ? "Yes" : "No"}${answer.explanation ? `: ${answer.explanation}` : ""}`);
 
 const work = new Work({
-  done: "There is nothing left for you to verify. Thank you.",
+  done: "There is nothing for you to verify at the moment. Thank you.",
   say(text) { find("message").textContent = text; },
   count(votes) { find("progress").textContent = `${votes} done`; },
   enable(canAnswer, canUndo) {

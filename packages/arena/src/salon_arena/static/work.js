@@ -27,6 +27,7 @@ export class Work {
     for (const waiting of await this.outbox.waiting().catch(() => [])) {
       if (waiting.choice === "undo") this.answeredHere.delete(waiting.assignment); else this.answeredHere.add(waiting.assignment);
       this.votes += waiting.choice === "undo" ? -1 : 1;
+      this.outbox.counted.add(waiting.answer_id);
     }
     await this.refill();
     this.outbox.flush();
@@ -61,7 +62,7 @@ export class Work {
       this.count();
     } else {
       if (this.shown) this.view.say("");
-      if (body.choice === "undo") return;
+      if (!body || body.choice === "undo") return;
       if (this.before && this.before !== body.assignment) this.view.final(this.before);
       this.before = body.assignment;
       setTimeout(() => this.final(body), UNDO);
@@ -132,7 +133,10 @@ export class Work {
         if (!this.tasks.length) {
           const waiting = await this.outbox.waiting();
           if (mine !== this.turn) return;
-          if (reached && !this.reply.tasks.length && !waiting.length) return this.view.say(this.ended());
+          if (reached && !this.reply.tasks.length && !waiting.length) {
+            document.getElementById("prompt")?.replaceChildren();
+            return this.view.say(this.ended());
+          }
           this.view.say(reached ? "Loading…" : "No connection. Waiting…");
           waited = true;
           await pause(RETRY);

@@ -26,7 +26,7 @@ function submit() {
 }
 
 const work = new Work({
-  done: "There is nothing left for you to do. Thank you.",
+  done: "There is nothing for you to do at the moment. Thank you.",
   say(text) { find("message").textContent = text; },
   count(votes) { find("progress").textContent = `${votes} done`; },
   enable(canAnswer, canUndo) {

@@ -25,10 +25,10 @@ def exported(store: StoreAddress, run_ids: Sequence[str], *, wide: bool = False)
         wide: one row per picture and task instead of one per score.
 
     Returns:
-        Columns of the table ``scores``, then ``prompt`` (null where the store has no text of this suite), ``sample``, ``uri``
-        and ``sha256`` of the picture (null for a missing picture), and ``labels``: those that were given, in order. Wide: every
-        dimension is a column with its value, and ``<dimension>_unscored`` holds the reason of a missing value; dimensions
-        that bear the name of another column get the ending ``_score``. Rows are sorted by their keys.
+        Columns of the table ``scores``, then ``prompt`` (null where the store has no text of this suite), ``sample``, ``turn``
+        (of a conversation), ``uri`` and ``sha256`` of the picture (null for a missing picture), and ``labels``: those that were
+        given, in order. Wide: every dimension is a column with its value, and ``<dimension>_unscored`` holds the reason of a
+        missing value; dimensions that bear the name of another column get the ending ``_score``. Rows are sorted by their keys.
 
     Raises:
         InputError: a run is not there, or none is named.
@@ -45,7 +45,7 @@ def exported(store: StoreAddress, run_ids: Sequence[str], *, wide: bool = False)
         .agg(pl.concat_str("taxonomy", pl.lit("/"), "label").unique().sort().alias("labels"))
     )
     rows = _wide(scores) if wide else scores
-    generations = views[0].read("generations").select("generation_id", "sample", "uri", "sha256").collect()
+    generations = views[0].read("generations").select("generation_id", "sample", "turn", "uri", "sha256").collect()
     return (
         rows.join(_texts(views), on=["run_id", "prompt_id"], how="left")
         .join(generations, on="generation_id", how="left")
@@ -56,7 +56,7 @@ def exported(store: StoreAddress, run_ids: Sequence[str], *, wide: bool = False)
 
 
 def _wide(scores: pl.DataFrame) -> pl.DataFrame:
-    names_used = {*_PICTURE, "prompt", "sample", "uri", "sha256", "labels"}
+    names_used = {*_PICTURE, "prompt", "sample", "turn", "uri", "sha256", "labels"}
     columns = []
     names: dict[str, str] = {}
     for dimension in scores["dimension"].unique().sort():

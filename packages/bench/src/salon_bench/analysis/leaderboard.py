@@ -124,7 +124,7 @@ def number(entry: Entry, metric: str, column: str, group: str | None = None) -> 
 
 
 def leaderboards(
-    store: StoreAddress, suite: Suite, *, metric: str | None = None, all_versions: bool = False
+    store: StoreAddress, suite: Suite, *, metric: str | None = None, judge: str | None = None, all_versions: bool = False
 ) -> list[SuiteBoard]:
     """Return the boards of a suite, one for every judge, from its newest version; the most recent board first.
 
@@ -132,10 +132,11 @@ def leaderboards(
         store: the results' directory.
         suite: whose runs.
         metric: ranks the models; default: ``overall``, ``average``, or the suite's first number about everything.
+        judge: whose runs alone; default: those of all judges.
         all_versions: older judge versions too, each on a board of its own.
 
     Raises:
-        InputError: no run of the suite is finished, or no number bears that name.
+        InputError: no run of the suite is finished, the judge has judged none, or no number bears that name.
         SalonError: for a directory that is no store.
     """
     every = run_statuses(store)
@@ -149,18 +150,22 @@ def leaderboards(
             allowed=sorted({each.suite for each in every}) or None,
             hint=f"{len(runs)} are begun: salon bench runs --store {store}" if runs else "salon bench run starts one.",
         )
+    judges = sorted({each.judge or "" for each in done})
+    if judge is not None and judge not in judges:
+        raise InputError("no finished run of the suite has the judge", source=store, value=judge, allowed=judges)
+    done = [each for each in done if judge in (None, each.judge)]
     newest: dict[tuple[str, str], datetime] = {}
     for run in done:
         key = (run.judge or "", run.judge_version or "")
         newest[key] = max(newest.get(key, _LONG_AGO), run.started_at or _LONG_AGO)
     boards = []
-    for judge, version in sorted(newest, key=lambda key: (newest[key], key), reverse=True):
-        later = [v for j, v in newest if j == judge and (newest[judge, v], v) > (newest[judge, version], version)]
+    for name, version in sorted(newest, key=lambda key: (newest[key], key), reverse=True):
+        later = [v for j, v in newest if j == name and (newest[name, v], v) > (newest[name, version], version)]
         if later and not all_versions:
             continue
-        members = [each for each in done if (each.judge or "", each.judge_version or "") == (judge, version)]
-        older = sum(j == judge for j, _ in newest) - 1
-        boards.append(_board(store, suite, judge, version, members, metric, 0 if all_versions else older))
+        members = [each for each in done if (each.judge or "", each.judge_version or "") == (name, version)]
+        older = sum(j == name for j, _ in newest) - 1
+        boards.append(_board(store, suite, name, version, members, metric, 0 if all_versions else older))
     return boards
 
 

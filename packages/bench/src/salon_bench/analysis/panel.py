@@ -139,9 +139,6 @@ def judge_together(plans: Sequence[RunPlan], store: StoreAddress) -> Panel:
     key = pl.concat_str(pl.lit(run_id), *_LABEL, separator="\0").map_elements(
         lambda text: digest("assessment", text), return_dtype=pl.String
     )
-    opened = ResultStore.open(store)
-    opened.append("scores", combined_scores(scores).with_columns(stamp), run_id=run_id, on_duplicate="skip")
-    opened.append("assessments", decided.with_columns(stamp, assessment_id=key), run_id=run_id, on_duplicate="skip")
     now = datetime.now(UTC)
     row = run_row(
         run_id,
@@ -153,8 +150,11 @@ def judge_together(plans: Sequence[RunPlan], store: StoreAddress) -> Panel:
     )
     counted = {"cases_done": 0, "cases_total": 0, "at": now, "detail": f"{tied} labels tied"}
     event = RunEvent(event_id=digest("run_event", run_id), run_id=run_id, kind=RunEventKind.FINISHED, **counted)
-    opened.append("runs", [row], run_id=run_id, on_duplicate="skip")
-    used = views[names[0]].run_prompts.with_columns(stamp[0])
-    opened.append("run_prompts", used, run_id=run_id, on_duplicate="skip")
-    opened.append("run_events", [event], run_id=run_id, on_duplicate="skip")
+    with ResultStore.open(store) as opened:
+        opened.append("scores", combined_scores(scores).with_columns(stamp), run_id=run_id, on_duplicate="skip")
+        opened.append("assessments", decided.with_columns(stamp, assessment_id=key), run_id=run_id, on_duplicate="skip")
+        opened.append("runs", [row], run_id=run_id, on_duplicate="skip")
+        used = views[names[0]].run_prompts.with_columns(stamp[0])
+        opened.append("run_prompts", used, run_id=run_id, on_duplicate="skip")
+        opened.append("run_events", [event], run_id=run_id, on_duplicate="skip")
     return Panel(run_id, agreement(scores), label_agreement(labels))

@@ -111,7 +111,6 @@ def generate(
     from salon_bench.runs.plan import drawn
     from salon_bench.suites.contract.prompt_files import read_prompts, with_sources
     from salon_bench.suites.contract.registry import suite_named
-    from salon_judges.editors.videos_server import JOBS
     from salon_judges.media.video_container import require_av
     from salon_taxonomy.enums import MediaKind, MediaRole
 
@@ -127,7 +126,7 @@ def generate(
         require_av()
     makes = MediaKind.VIDEO if video else MediaKind.IMAGE
     things = "videos" if video else "pictures"
-    chosen = _generator(generator, command, timeout_s, settings, dtype, makes, folder / JOBS)
+    chosen = _generator(generator, command, timeout_s, settings, dtype, makes, folder)
     for words in getattr(suite_prompts, "remarks", tuple)():
         click.echo(words, err=True)
     limits = getattr(getattr(chosen, "settings", None), "limits", None)
@@ -166,9 +165,11 @@ def _generator(
     settings: tuple[str, ...],
     dtype: str | None,
     makes: "MediaKind",
-    jobs: Path,
+    folder: Path,
 ) -> "PictureGenerator":
     """Return the generator that the options name."""
+    from salon_bench.runs.picture_job import WORKING
+    from salon_judges.editors.videos_server import JOBS
     from salon_judges.generators import CommandGenerator, open_generator
 
     if (generator is None) == (command is None):
@@ -177,11 +178,11 @@ def _generator(
         if settings or dtype:
             raise click.UsageError("--set and --dtype are for --generator; write them into the --command")
         patience = {} if timeout_s is None else {"timeout_s": timeout_s}
-        return CommandGenerator(command, makes=makes, **patience)
+        return CommandGenerator(command, makes=makes, working=folder / WORKING, **patience)
     if timeout_s is not None:
         raise click.UsageError("--timeout is for --command; a server's is in its TOML file")
     return open_generator(
-        str(generator), os.environ, options=dict(map(_setting, settings)), dtype=dtype, makes=makes, jobs=jobs
+        str(generator), os.environ, options=dict(map(_setting, settings)), dtype=dtype, makes=makes, jobs=folder / JOBS
     )
 
 

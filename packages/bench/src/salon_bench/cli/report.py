@@ -94,11 +94,18 @@ def compare(
 @click.argument("suite_name", metavar="SUITE")
 @STORE
 @click.option("--metric", metavar="NAME", help="What ranks. Default: overall, average, or the suite's first number.")
+@click.option("--judge", metavar="NAME", help="The board of this judge alone.")
 @click.option("--all-versions", is_flag=True, help="Older judge versions too, each on a board of its own.")
 @_FORMAT
 @_OUTPUT
 def leaderboard(
-    suite_name: str, store: StoreAddress, metric: str | None, all_versions: bool, form: str | None, output: Path | None
+    suite_name: str,
+    store: StoreAddress,
+    metric: str | None,
+    judge: str | None,
+    all_versions: bool,
+    form: str | None,
+    output: Path | None,
 ) -> None:
     """Rank the models of all finished runs of SUITE by the suite's own numbers; one board for every judge version.
 
@@ -115,7 +122,7 @@ def leaderboard(
     from salon_bench.analysis.leaderboard import leaderboards
     from salon_bench.suites.contract.registry import suite_named
 
-    boards = leaderboards(store, suite_named(suite_name), metric=metric, all_versions=all_versions)
+    boards = leaderboards(store, suite_named(suite_name), metric=metric, judge=judge, all_versions=all_versions)
 
     def page() -> str:
         from salon_bench.report.board_page import board_page

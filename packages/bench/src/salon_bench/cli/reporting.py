@@ -91,7 +91,7 @@ def counted(reasons: Mapping[str, int]) -> str:
 
     Example:
         >>> counted({"bad_media": 2})
-        '2 bad_media (the picture or video cannot be read)'
+        '2 bad_media (the picture or video is missing or cannot be read)'
     """
     return ", ".join(f"{count} {name} ({Reason(name).meaning})" for name, count in sorted(reasons.items()))
 
@@ -100,7 +100,8 @@ def problem_of(result: "CaseResult") -> list[str]:
     """Return which picture of a case could not be used, and why; nothing for a case without a problem."""
     case = result.case
     if case.problem is None:
-        return []
+        turn = case.in_turn(None).problem  # of a conversation a turn without a picture costs the questions about it
+        return [] if turn is None else [f"{case.prompt.prompt_id}: {turn.detail}"]
     where = ", ".join(str(each.path) for each in case.pictures) or f"no picture for {case.prompt.prompt_id}"
     return [f"{where}: {case.problem.detail}" if case.problem.detail else where]
 

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 _HELP = {"help_option_names": ["-h", "--help"]}
 
 
+_ENDINGS = (
+    "-released: as the released code scores, where it differs from the paper. -zh: Chinese prompts. "
+    "-both-orders, -strict, -each: how the two answers about a pair count, which is judged with left and right exchanged, too."
+)
+
+
 @click.command("list", context_settings=_HELP)
 @OUTPUT
 @FORMAT
@@ -34,7 +40,8 @@ def list_(form: str, output: Path | None) -> None:
     installed = suites()
     values = [{name: getattr(each, name) for name in type(each).__slots__} for each in installed]
     rows = [(each.name, each.package, each.problem or each.summary) for each in installed]
-    deliver(Table(("suite", "package", "what it is"), rows), values, form=form, output=output, json=lambda: as_json(values))
+    table = Table(("suite", "package", "what it is"), rows)
+    deliver(table, values, form=form, output=output, further=[_ENDINGS], json=lambda: as_json(values))
 
 
 @click.command("runs", context_settings=_HELP)
@@ -95,7 +102,7 @@ def _line(status: "RunStatus") -> list[str]:
     return [
         status.run_id,
         status.suite,
-        status.subject_model or "",
+        ", ".join(status.models),
         status.judge or "",
         status.judge_version or "",
         status.state.value,

@@ -16,16 +16,26 @@ from salon_taxonomy.store_address import StoreAddress, is_url
 
 
 def rows_of(folder: StoreAddress) -> RowView | None:
-    """Return the rows of a folder that another package made; None for a store."""
+    """Return the rows of a folder that another package made; None for a store.
+
+    Raises:
+        InputError: the folder is neither, and a folder in it is; names that one.
+    """
     from salon_store.metadata import is_store
 
     if is_url(folder) or not Path(folder).is_dir() or is_store(folder):
         return None
-    for entry in entry_points(group=VIEWS):
-        view: RowView | None = entry.load()(Path(folder).resolve())
-        if view is not None:
-            return view
-    return None
+    view = _made_elsewhere(Path(folder))
+    inner = [] if view else sorted(each for each in Path(folder).iterdir() if each.is_dir())
+    for each in inner:
+        if is_store(str(each)) or _made_elsewhere(each):
+            raise InputError("has nothing to show itself", source=folder, hint=f"A folder in it has: salon view {each}")
+    return view
+
+
+def _made_elsewhere(folder: Path) -> RowView | None:
+    views = (entry.load()(folder.resolve()) for entry in entry_points(group=VIEWS))
+    return next((view for view in views if view is not None), None)
 
 
 @click.command("view", context_settings={"help_option_names": ["-h", "--help"]})

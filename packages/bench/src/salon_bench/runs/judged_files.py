@@ -23,7 +23,7 @@ class JudgedFile:
     sha256: str
 
     def read(self, bases: Sequence[Path]) -> bytes | str:
-        """Return the very bytes that were judged, or why they cannot be had, a clause.
+        """Return the very bytes that were judged, or why they cannot be read, a clause.
 
         Args:
             bases: where a relative path may start.

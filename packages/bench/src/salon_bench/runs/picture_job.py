@@ -3,6 +3,7 @@
     FOLDER/generations.jsonl      the manifest: a line for each picture, which suites read (``--generations FOLDER``)
     FOLDER/<prompt_id>.<sample>.png
     FOLDER/<prompt_id>.<sample>.turn<turn>.png    of an editing conversation
+    FOLDER/.working               what commands write until it is taken over
 
 A prompt with several instructions (``turns``) is a conversation: each turn edits the result of the turn before. What comes
 with a prompt (sources, a first frame) is read and checked before the generator is asked, and its SHA-256 is in the line. What
@@ -15,6 +16,7 @@ import hashlib
 import json
 import re
 import resource
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,10 +41,12 @@ from salon_taxonomy.media_files import bad_media, read_inside
 from salon_taxonomy.picture_decoding import decode
 from salon_taxonomy.protocols import Edit, Media
 from salon_taxonomy.verdict import Reason, Unscored
-from salon_taxonomy.whole_files import write_whole
+from salon_taxonomy.whole_files import remove_unfinished, write_whole
 
 MOST_FAILURES_IN_A_ROW: Final = 20
 """After so many the job stops: the generator is down, or understands no prompt."""
+WORKING: Final = ".working"
+"""The folder, within that of the pictures, where commands write; what a killed process left in it is removed."""
 _LONGEST_LINE: Final = 1 << 20
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _MOST_PROBLEMS: Final = 5
@@ -177,6 +181,7 @@ async def generate_pictures(
         job = _Job(generator, folder, file, wanted, settings or {}, watcher or NoWatcher())
         counts = await job.run(missing, concurrency)
     finally:
+        shutil.rmtree(folder / WORKING, ignore_errors=True)
         file.close()
     tried = counts.made + counts.failed.total()
     failed = {reason.value: count for reason, count in counts.failed.most_common()}
@@ -212,10 +217,13 @@ def _missing(turns: Sequence[_Wanted], known: _Known, manifest: Path) -> list[_W
 def _opened(manifest: Path) -> tuple[LineFile, _Known]:
     """Lock the manifest, and return its lines by prompt, sample and turn.
 
-    Lines whose picture is gone are taken out of it, and those of the turns behind it.
+    Lines whose picture is gone are taken out of it, and those of the turns behind it. What a killed process left unfinished is
+    removed.
     """
     file = LineFile(manifest)
     try:
+        shutil.rmtree(manifest.parent / WORKING, ignore_errors=True)
+        remove_unfinished(manifest.parent)
         lines = list(_lines(manifest))
         known = {_key(line): line for line in lines if (manifest.parent / str(line["path"])).is_file()}
         present = [line for key, line in known.items() if all((*key[:2], turn) in known for turn in range(1, key[2]))]

@@ -8,10 +8,11 @@ from salon_bench.runs.picture_digests import PictureDigests
 from salon_bench.suites.contract.suite import Case
 from salon_judges.formats.generations import PICTURE_SUFFIXES, Generated
 from salon_judges.media import PictureCache, PicturePolicy, PreparedPicture
+from salon_judges.media.video_container import container_of
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media
-from salon_taxonomy.records import Generation
+from salon_taxonomy.records import Generation, MediaRole
 from salon_taxonomy.verdict import Unscored
 
 _LONGEST_URI = 400
@@ -20,6 +21,8 @@ _LONGEST_URI = 400
 def with_pictures(case: Case, policy: PicturePolicy, cache: PictureCache) -> tuple[Case, tuple[Generation, ...]]:
     """Return the case with its media and ``generation_ids``, or the problem of its first bad file; and the rows of all files.
 
+    Of a conversation a turn with a bad file is left out, as one whose file is missing.
+
     Reads files and decodes pictures: call it from a thread. Never raises for what a file holds.
 
     Raises:
@@ -27,18 +30,26 @@ def with_pictures(case: Case, policy: PicturePolicy, cache: PictureCache) -> tup
     """
     media: list[Media] = []
     rows: list[Generation] = []
+    pictures: list[Generated] = []
     of_picture = replace(policy, video=None)
     for picture in (*case.given, *case.pictures):
-        is_picture = policy.mixed and (picture.data is not None or picture.path.suffix.lower() in PICTURE_SUFFIXES)
+        named, data = picture.path.suffix.lower() in PICTURE_SUFFIXES, picture.data
+        is_picture = policy.mixed and (named if data is None else container_of(data) is None)
         prepared = cache.prepare(picture.path, of_picture if is_picture else policy, picture.root, picture.data)
         _refuse_another(picture, prepared)
         if isinstance(prepared, Unscored):
+            if picture.turn is not None and (pictures or picture is not case.pictures[-1]):
+                continue
+            if picture.role != MediaRole.RESULT:
+                prepared = replace(prepared, detail=f"{picture.role} {picture.path}: {prepared.detail}")
             return replace(case, problem=prepared), tuple(rows)
+        if picture.role == MediaRole.RESULT:
+            pictures.append(picture)
         media.append(replace(prepared.media, role=picture.role))
         rows.append(_row(picture, prepared))
     given, ids = len(case.given), tuple(row.generation_id for row in rows)
     shown = replace(case, given_media=tuple(media[:given]), media=tuple(media[given:]), generation_ids=ids[given:])
-    return shown, tuple(rows)
+    return replace(shown, pictures=tuple(pictures)), tuple(rows)
 
 
 def narrowed(policy: PicturePolicy, judge_settings: Mapping[str, Any] | None) -> PicturePolicy:

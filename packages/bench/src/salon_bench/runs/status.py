@@ -60,7 +60,8 @@ class RunStatus:
 
     ``finished``: by its latest event, also while a process works on it. ``waiting``: questions with a reply in a journal that
     is not folded yet; of a run that is running or was killed, they are in none of the other numbers. ``parts``: the shards that
-    make this run together, by place; ``part_of``: the run that this shard is part of.
+    make this run together, by place; ``part_of``: the run that this shard is part of. ``models``: those under test, of which
+    ``subject_model`` is the only one.
     """
 
     run_id: str
@@ -81,6 +82,7 @@ class RunStatus:
     waiting: int = 0
     parts: tuple[str, ...] = ()
     part_of: str | None = None
+    models: tuple[str, ...] = ()
 
 
 def run_statuses(store: StoreAddress) -> list[RunStatus]:
@@ -227,7 +229,17 @@ def _status(store: StoreAddress, row: dict[str, Any]) -> RunStatus:
         last_at=row["at"],
         state=_state(store, row, finished=finished),
         finished=finished,
+        models=_models(row),
     )
+
+
+def _models(row: dict[str, Any]) -> tuple[str, ...]:
+    if row["subject_model"] is not None:
+        return (str(row["subject_model"]),)
+    try:
+        return tuple(str(name) for name, _ in json.loads(row["settings"] or "")["subjects"])
+    except (ValueError, KeyError, TypeError):  # a run that no suite made
+        return ()
 
 
 def _state(store: StoreAddress, row: dict[str, Any], *, finished: bool) -> RunState:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from salon_bench.runs.picture_digests import PictureDigests
 from salon_bench.runs.plan import SHARDS, LoadedPlan, RunPlan, planned
 from salon_bench.runs.status import RunState, RunStatus, run_status
-from salon_bench.suites.contract.registry import suite_named
+from salon_bench.suites.contract.registry import suite_named, written_in
 from salon_bench.suites.contract.suite import Suite, Summary
 from salon_console import numbers
 from salon_console.forest_plot import ForestPlot, PlotRow
@@ -144,10 +144,10 @@ class RunView:
         """
         parts = [RunView(self.store, part).status for part in self.status.parts]
         named = [json.loads(each.settings or "{}").get("suite_file") for each in parts or [self.status]]
-        file = next((name for name in named if name and Path(name).is_file()), named[0])
+        file = next((name for name in named if name and written_in(Path(name)).is_file()), named[0])
         if file is None:
             return suite_named(self.status.suite)
-        if Path(file).resolve() != Path(file):  # a link could lead to code of someone else's
+        if written_in(Path(file)).resolve() != written_in(Path(file)):  # a link could lead to code of someone else's
             raise InputError("the suite file of the run is a link now; its code is not run", source=file, value=self.run_id)
         suite = suite_named(file)
         if suite.name != self.status.suite:

@@ -19,6 +19,7 @@ CASE: Final = ("run_id", "subject_model", "prompt_id", "generation_id")
 UNSCORED: Final = "unscored"
 PEOPLE: Final = pl.col("run_id").str.starts_with("arena-") & pl.col("judge_version").is_null()
 """Which rows of ``scores`` are a person's: those that ``salon arena export`` writes; ``judge`` is the rater then."""
+_OF_SCORES: Final = (*CASE, "suite", "task", "dimension", "value", "unscored_reason", "judge", "judge_version")
 _SECONDS: Final = 5.0
 _LONGEST: Final = 2000
 """Characters of one value of a filter."""
@@ -90,7 +91,8 @@ def run_cases(tables: StoreTables, run_ids: Sequence[str]) -> pl.DataFrame:
 
     Returns:
         The columns of :data:`CASE`; ``sample`` and ``turn``; ``text`` of the prompt (null where the store has none); ``chips``:
-        a list of ``task``, ``dimension``, ``value`` and ``reason`` of each verdict; ``labels``: names of labels; ``differs``:
+        a list of ``task``, ``dimension``, ``value`` and ``reason`` of each verdict, and whether its dimension
+        is ``graded``, as its run has other values than 0 and 1; ``labels``: names of labels; ``differs``:
         whether verdicts of one question about the picture differ, among all runs of the store; ``people``: whether people
         scored or rated it; ``disagree``: the questions in which people and judges see it differently (:func:`disagreements`).
     """
@@ -100,9 +102,11 @@ def run_cases(tables: StoreTables, run_ids: Sequence[str]) -> pl.DataFrame:
 
 def _run_cases(tables: StoreTables, run_ids: Sequence[str]) -> pl.DataFrame:
     mine = pl.col("run_id").is_in(list(run_ids))
-    scores = tables.rows("scores", mine & pl.col("prompt_id").is_not_null())
+    of_a_prompt = mine & pl.col("prompt_id").is_not_null()
+    scores = tables.rows("scores", of_a_prompt, *_OF_SCORES)
     pictures = scores["generation_id"].drop_nulls().unique().implode()
-    everywhere = tables.rows("scores", pl.col("generation_id").is_in(pictures))
+    others = tables.rows("scores", pl.col("generation_id").is_in(pictures) & ~of_a_prompt, *_OF_SCORES)
+    everywhere = pl.concat([scores.drop_nulls("generation_id"), others])
     ratings = tables.rows("ratings", pl.col("generation_id").is_in(pictures))
     seen = pl.concat([everywhere.filter(PEOPLE)["generation_id"], ratings["generation_id"]]).unique().implode()
     disagree = (
@@ -111,15 +115,13 @@ def _run_cases(tables: StoreTables, run_ids: Sequence[str]) -> pl.DataFrame:
         .group_by("generation_id")
         .agg(disagree="dimension")
     )
-    question = ("generation_id", "task", "dimension")
-    answers = everywhere.filter(~PEOPLE).select(*question, "value").drop_nulls("value").unique()
-    contested = answers.filter(pl.struct(question).is_duplicated())["generation_id"].unique().implode()
-    generations = tables.rows("generations", pl.col("generation_id").is_in(pictures))
-    generations = generations.select("generation_id", "sample", "turn")
-    chip = pl.struct("task", "dimension", "value", reason="unscored_reason")
+    generations = tables.rows("generations", pl.col("generation_id").is_in(pictures), "generation_id", "sample", "turn")
+    graded = (~pl.col("value").is_in([0.0, 1.0])).any().over("run_id", "dimension")
+    chip = pl.struct("task", "dimension", "value", "graded", reason="unscored_reason")
     order = ("prompt_id", "subject_model", "run_id", "sample", "turn", "generation_id")
     cases = (
-        scores.join(generations, on="generation_id", how="left")
+        scores.with_columns(graded=graded)
+        .join(generations, on="generation_id", how="left")
         .sort(*order, "task", "dimension")
         .group_by(*CASE, "sample", "turn", maintain_order=True)
         .agg(chip.alias("chips"))
@@ -132,11 +134,21 @@ def _run_cases(tables: StoreTables, run_ids: Sequence[str]) -> pl.DataFrame:
     )
     cases = cases.join(labels, on=["run_id", "generation_id"], how="left", nulls_equal=True, maintain_order="left")
     cases = cases.join(_texts(tables, scores, mine), on=["run_id", "prompt_id"], how="left", maintain_order="left")
-    marks = {"differs": contested, "people": seen}
+    marks = {"differs": _contested(everywhere.filter(~PEOPLE).drop_nulls("value")), "people": seen}
     return cases.join(disagree, on="generation_id", how="left", maintain_order="left").with_columns(
         pl.col("disagree").fill_null([]),
         *(pl.col("generation_id").is_in(of).fill_null(value=False).alias(name) for name, of in marks.items()),
     )
+
+
+def _contested(answers: pl.DataFrame) -> pl.Series:
+    """Return the pictures about which one question has several values, as one list."""
+    judged = answers.select("run_id", "suite", "judge", "judge_version")
+    if judged.select(pl.all().eq_missing(pl.all().first()).all()).row(0) == (True,) * judged.width:
+        return pl.Series("generation_id", [], pl.String).implode()  # one judge asks each question of a run once
+    question = ("generation_id", "task", "dimension")
+    values = answers.select(*question, "value").unique()
+    return values.filter(pl.struct(question).is_duplicated())["generation_id"].unique().implode()
 
 
 def disagreements(scores: pl.DataFrame, ratings: pl.DataFrame) -> pl.DataFrame:
@@ -167,7 +179,7 @@ def disagreements(scores: pl.DataFrame, ratings: pl.DataFrame) -> pl.DataFrame:
 
 
 def _texts(tables: StoreTables, scores: pl.DataFrame, mine: pl.Expr) -> pl.DataFrame:
-    """Return the text of each prompt of each run, from the content that the run had or else from its suite."""
+    """Return the text of each prompt of each run: as the run had it, else as its suite has it."""
     named = scores.select("run_id", "prompt_id", "suite").unique(["run_id", "prompt_id"])
     texts = tables.rows("prompts", pl.col("prompt_id").is_in(named["prompt_id"].unique().implode()))
     texts = texts.select("prompt_id", "prompt_key", "text", of="suite")

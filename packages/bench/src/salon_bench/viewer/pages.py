@@ -66,7 +66,7 @@ def runs_page(tables: StoreTables) -> str:
             "id": run.run_id,
             "address": address("run", run=[run.run_id]),
             "suite": run.suite,
-            "model": run.subject_model or numbers.MISSING,
+            "model": ", ".join(run.models) or numbers.MISSING,
             "judge": run.judge or numbers.MISSING,
             "state": run.state.value,
             "done": run.cases_done,
@@ -78,8 +78,16 @@ def runs_page(tables: StoreTables) -> str:
         }
         for run in runs
     ]
+    is_table = [run.state is RunState.IMPORTED and run.subject_model is None for run in runs]  # of many models
+    battles = tables.count("battles")
     body = page_template(HERE, "runs.html.jinja").render(
-        runs=rows, boards=_boards(tables), battles=tables.count("battles"), store=str(tables.store), visible=visible
+        runs=[row for row, published in zip(rows, is_table, strict=True) if not published],
+        published=[row for row, published in zip(rows, is_table, strict=True) if published],
+        boards=_boards(tables),
+        battles=numbers.counted(battles, "battle") if battles else "",
+        store=str(tables.store),
+        visible=visible,
+        counted=numbers.counted,
     )
     return shell("Runs", body, live=any(run.state == RunState.RUNNING for run in runs))
 
@@ -250,6 +258,8 @@ def _chips(case: Mapping[str, Any]) -> dict[str, Any]:
 
 def _chip(verdict: Mapping[str, Any]) -> dict[str, Any]:
     made = chip(verdict["dimension"], verdict["value"])
+    if verdict["graded"] and verdict["value"] is not None:
+        made["kind"] = "number"
     return made | {"title": f"{verdict['task']}: {verdict['dimension']}: {verdict['reason'] or made['text']}"}
 
 
@@ -440,14 +450,16 @@ def board_page(tables: StoreTables, query: Query) -> str:
     board = tables.rows("leaderboards", of).sort("rating", descending=True, nulls_last=True)
     if not board.height:
         raise InputError("there is no board", source="address", value=identifier)
-    rated = [PlotRow(*row) for row in board.select("model", "rating", "ci_low", "ci_high").iter_rows()]
+    points = [PlotRow(*row) for row in board.select("model", "rating", "ci_low", "ci_high").iter_rows()]
+    known, unknown = ([point for point in points if (point.low is None) is missing] for missing in (False, True))
+    between = [PlotRow("No interval is known:", None)] if known and unknown else []
     first = board.row(0, named=True)
     rows = [
         (*numbers.rating_cells(row), numbers.count(row["matches"]), numbers.share(row["win_rate"]))
         for row in board.iter_rows(named=True)
     ]
     body = page_template(HERE, "board.html.jinja").render(
-        plot=ForestPlot("Elo", rated, description=first["ci_method"] or "").html(),
+        plot=ForestPlot("Elo", [*known, *between, *unknown], description=first["ci_method"] or "").html(),
         rows=rows,
         about=f"{first['solver'] or ''} {first['ci_method'] or 'no intervals'}".strip(),
         confidence=f"{100 * (first['confidence'] or 0.95):.4g}% interval",

@@ -83,18 +83,24 @@ class StoreTables:
             self._kept.move_to_end(name)
             return known
 
-    def rows(self, table: str, condition: pl.Expr) -> pl.DataFrame:
+    def rows(self, table: str, condition: pl.Expr, *columns: str) -> pl.DataFrame:
         """Return the rows of a table and of all journals for which the condition holds, each key once.
+
+        Args:
+            table: the name.
+            condition: which rows.
+            columns: those that are wanted; none means all.
 
         Raises:
             SalonError: the store is gone, or a file of the table is damaged.
         """
         schema = table_schema(table)
         waiting = [row for contents in self._contents() for row in contents.records.get(table, ())]
-        stored = self._read(lambda: self._opened.read(table).filter(condition).collect())
         if not waiting:
-            return stored
-        return pl.concat([stored, frame_of(waiting, schema).filter(condition)]).unique(schema.key, maintain_order=True)
+            return self._read(lambda: self._opened.read(table).filter(condition).select(columns or pl.all()).collect())
+        stored = self._read(lambda: self._opened.read(table).filter(condition).collect())
+        both = pl.concat([stored, frame_of(waiting, schema).filter(condition)]).unique(schema.key, maintain_order=True)
+        return both.select(columns or pl.all())
 
     def count(self, table: str) -> int:
         """Return the number of rows of a table that are not in a journal."""

@@ -69,7 +69,8 @@ def yield_(
         table, values = _funnel_table(selection_now), _funnel_rows(selection_now)
     else:
         table, values = _curves_table(curves), [row for curve in curves for row in _curve_rows(curve)]
-    show = partial(print_parts, *funnel, *map(_curve_table, curves))
+    parts = [part for curve in curves for part in (_curve_table(curve), curve.note) if part]
+    show = partial(print_parts, *funnel, *parts)
     deliver(table, values, form=form, output=output, show=show, json=lambda: as_json(document))
     if page is not None:
         from salon_curate.pages import yield_page
@@ -151,7 +152,7 @@ def diff(dataset: Path, old: str, new: str, output: Path | None, form: str) -> N
 @click.argument("key")
 @format_option("json", default="json", help_="There is this one.")
 def why(dataset: Path, key: str, form: str) -> None:
-    """Print the values of the picture KEY with their parts, judges and replies, as JSON.
+    """Print why the picture KEY is kept or dropped, as JSON: conditions that fail, and values with parts, judges and replies.
 
     \b
     Example:

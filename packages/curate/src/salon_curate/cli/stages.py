@@ -80,9 +80,8 @@ def run(
     if form == "json":
         print_json(asdict(result))
     else:
-        click.echo(
-            f"{counted(result.made, 'part')} made with {counted(result.problems, 'row')} without a value, {result.kept:,} kept"
-        )
+        missing = f"{counted(result.problems, 'row')} without a value"
+        click.echo(f"{counted(result.made, 'part')} made, {result.kept:,} were there; {missing}")
     for line in result.set_aside[:10]:
         click.echo(line, err=True)
     if result.stopped:

@@ -192,6 +192,8 @@ class Asker:
             InputError: for a question that the judge cannot take; not of a tolerant policy.
             SalonError: a reply cannot be written down.
         """
+        if inquiry.missing is not None:
+            return InquiryResult(inquiry.missing)
         policy, question, unread = self.policy, inquiry.question, Unparsed(Reason.ABSTAINED, "no judge was asked")
         judge = None if policy.judge is None else judge_for(policy.judge, inquiry.step)
         text = ""

@@ -24,12 +24,14 @@ class Inquiry(Generic[A]):
         parse: reads the raw reply; never raises. A reply it cannot read is asked for again, as often as the policy allows.
         weigh: reads the log-probabilities of the reply's first tokens, in place of ``parse``; never raises. The question is
             asked once: its decoding has ``top_logprobs``, and no other reply and no restatement takes the place of the first.
+        missing: why it cannot be asked; its verdict, and no judge sees it.
     """
 
     step: str
     question: Question
     parse: Callable[[str], Outcome[A]]
     weigh: Callable[[Sequence[Token]], Outcome[A]] | None = None
+    missing: Unscored | None = None
 
     def read(self, reply: Reply) -> Outcome[A] | Unscored:
         """Return the answer of a reply, or the reason why it is missing.

@@ -27,7 +27,7 @@ from salon_judges.clients.reply_documents import ReplyDocument, problem_of
 from salon_judges.clients.wrapping import AbsentJudge, WrappedJudge
 from salon_taxonomy.answers.probabilities import MOST_TOKENS
 from salon_taxonomy.digest import digest
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, missing_path
 from salon_taxonomy.protocols import Judge, Question, Reply, Usage
 from salon_taxonomy.records import CallStatus, Finish
 
@@ -346,7 +346,9 @@ class CachedJudge(WrappedJudge):
         Raises:
             InputError: when there is no reply of that judge, or several judges' replies.
         """
-        here = ResponseCache(folder).judges() if Path(folder).is_dir() else []
+        if not Path(folder).is_dir():
+            raise missing_path(folder, "folder", meaning="Replies are replayed from the folder that cache:FOLDER=JUDGE wrote.")
+        here = ResponseCache(folder).judges()
         matching = [each for each in here if judge in (None, each[0]) and version in (None, each[1])]
         if not matching:
             hint = f"cache:{folder}=JUDGE keeps replies."

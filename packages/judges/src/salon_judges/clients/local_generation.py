@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any, Self
 
 from jinja2 import TemplateError
@@ -58,11 +59,15 @@ class LocalModel:
             with _LOADING:
                 if settings.threads is not None:
                     torch.set_num_threads(settings.threads)
-                processor = processors.from_pretrained(source, revision=settings.revision)
+                processor = processors.from_pretrained(source, revision=settings.revision, trust_remote_code=False)
                 model = models.from_pretrained(
-                    source, revision=settings.revision, dtype=settings.dtype, device_map=settings.device_map
+                    source,
+                    revision=settings.revision,
+                    dtype=settings.dtype,
+                    device_map=settings.device_map,
+                    trust_remote_code=False,
                 )
-        except (OSError, ImportError, *_FAILURES) as error:
+        except (OSError, ImportError, UnpicklingError, *_FAILURES) as error:
             raise InputError(f"the model cannot be loaded ({_line(error)})", value=settings.model) from error
         if not getattr(processor, "chat_template", None):
             hint = "Save one with the processor (chat_template.jinja)."

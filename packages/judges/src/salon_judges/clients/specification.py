@@ -30,6 +30,7 @@ _OPENAI_KEY = "OPENAI_API_KEY"
 _OPENAI_URL = "https://api.openai.com/v1"
 _WITH_URL = re.compile(r"(?P<model>.*?)@(?P<url>[A-Za-z][A-Za-z0-9+.-]*://.*)", re.DOTALL)
 _HINT = "Write KIND:MODEL@URL (vllm:qwen2.5-vl@localhost:8000) or name a TOML file."
+_HINT_OPENAI = "Write openai:MODEL@http://HOST:PORT/v1, or vllm:MODEL@HOST:PORT for any server with OpenAI's interface."
 
 
 def judge_kinds() -> list[str]:
@@ -162,7 +163,7 @@ def _chat_text(text: str, *, bare_host: bool) -> dict[str, Any]:
         model, url = text, ""
         host = text.rpartition("@")[2] if "@" in text else ""
         if ":" in host or "/" in host:
-            raise InputError("the address needs http:// or https://", value=without_credentials(host), hint=_HINT)
+            raise InputError("the address needs http:// or https://", value=without_credentials(host), hint=_HINT_OPENAI)
     if not model or "://" in model:  # neither is shown: an address may hold a password
         raise InputError("no model is named before the address", hint=_HINT)
     if not url:
@@ -258,6 +259,9 @@ def _open_routed(settings: RoutedSettings, environment: Mapping[str, str]) -> Ma
 
 def _with_path(document: dict[str, Any]) -> dict[str, Any]:
     path = document.get("path")
+    if path == "":
+        hint = "Write replay:FOLDER, of the folder that cache:FOLDER=JUDGE wrote."
+        raise InputError("names no folder", source="--judge", value="replay:", hint=hint)
     return {**document, "path": str(Path(path).absolute())} if isinstance(path, str) and path else document
 
 

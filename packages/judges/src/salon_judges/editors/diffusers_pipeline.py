@@ -8,7 +8,6 @@ from importlib import import_module
 from inspect import Parameter, signature
 from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any, ClassVar, Final
 
@@ -219,10 +218,10 @@ def _parameters(pipeline: Any) -> Mapping[str, Parameter]:
 
 def _mp4(frames: Sequence[Any], rate: Fraction) -> bytes:
     """Return PIL pictures as an MP4 file."""
-    with TemporaryDirectory(prefix="salon-video-") as folder:
-        path = Path(folder, "video.mp4")
-        encode(path, (frame.convert("RGB") for frame in frames), size=frames[0].size, rate=rate, encoder_options={"crf": _CRF})
-        return path.read_bytes()
+    content = BytesIO()
+    images = (frame.convert("RGB") for frame in frames)
+    encode(Path("a.mp4"), images, size=frames[0].size, rate=rate, encoder_options={"crf": _CRF}, into=content)
+    return content.getvalue()
 
 
 class DiffusersEditor(LocalPipeline):

@@ -7,6 +7,7 @@ import base64
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -17,6 +18,7 @@ from salon_judges.clients.pacing import Clock
 from salon_judges.clients.retry import Backoff, Post
 from salon_judges.clients.settings import ChatSettings
 from salon_judges.editors.openai_compatible import MULTIPART, ImagesServer, failed_edit, multipart
+from salon_judges.formats.generations import MANIFEST
 from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Edit, Media
@@ -28,6 +30,7 @@ _DONE: Final = "completed"
 _NEVER: Final = ("failed", "cancelled", "expired", "deleted")
 _ID: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._:-]{0,199}")
 _LONGEST_LINE: Final = 1 << 12
+_LONGEST_MANIFEST_LINE: Final = 1 << 20
 _LONGEST_POLL_S: Final = 10.0
 _SHORTEST_POLL_S: Final = 0.05
 
@@ -70,8 +73,9 @@ class VideosServer(ImagesServer):
         settings: the server, the model and the limits.
         environment: where the secrets are found that the settings name.
         clock: tells the time; a test's need not wait.
-        jobs: a file of the jobs that were begun. After a kill, a request of the same bytes and seed waits for its job instead
-            of paying for another one. None: nothing is kept.
+        jobs: a file of the jobs that were begun, beside the manifest of what was kept. After a kill, a request of the same
+            bytes and seed waits for its job instead of paying for another one; a job whose video is in the manifest is no
+            other request's. None: nothing is kept.
 
     Raises:
         InputError: when a secret that the settings name is not in the environment.
@@ -158,16 +162,32 @@ class VideosServer(ImagesServer):
             reply = await self._calls.reply([job["id"].encode(), b"content"], post=self._contents.get)
         if not reply.answered:
             return failed_edit(reply)
-        return Edit(Media.from_bytes(base64.b64decode(reply.text), MediaKind.VIDEO), version=self.version)
+        video = Media.from_bytes(base64.b64decode(reply.text), MediaKind.VIDEO)
+        if self._file is not None:
+            self._file.append(json.dumps({"request": request, "job": job["id"], "sha256": video.sha256}).encode())
+        return Edit(video, version=self.version)
 
     def _open(self) -> None:
-        """Open the file of jobs, and read which were begun."""
+        """Open the file of jobs, and read which were begun and not fetched, or fetched and not listed in the manifest."""
         if self._path is None or self._file is not None:
             return
         self._file = LineFile(self._path)
+        listed = _listed(self._path.with_name(MANIFEST))
         for line in lines_of(self._path, _LONGEST_LINE):
             try:
                 entry = json.loads(line.content)
-                self._begun.setdefault(str(entry["request"]), []).append(str(entry["job"]))
-            except (ValueError, TypeError, KeyError) as error:
+                jobs, job_id, sha256 = self._begun.setdefault(str(entry["request"]), []), str(entry["job"]), entry.get("sha256")
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise InputError("is no line of a job", source=self._path, line=line.number) from error
+            if sha256 is None:
+                jobs.append(job_id)
+            elif job_id in jobs and listed[sha256]:
+                listed[sha256] -= 1
+                jobs.remove(job_id)
+
+
+def _listed(manifest: Path) -> Counter[object]:
+    """Return how many lines of a folder's manifest have each digest."""
+    if not manifest.exists():
+        return Counter()
+    return Counter(json.loads(line.content).get("sha256") for line in lines_of(manifest, _LONGEST_MANIFEST_LINE))

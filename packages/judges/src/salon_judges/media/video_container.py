@@ -146,12 +146,20 @@ def opened(data: bytes, most_pixels: int = DEFAULT_VIDEO_LIMITS.most_pixels) -> 
         yield container
 
 
+def picture_streams(container: "InputContainer") -> "list[VideoStream]":
+    """Return the streams of pictures that can be read, the video's own first; a cover that is attached to a file is none."""
+    from av.stream import Disposition
+
+    streams = [each for each in container.streams.video if each.codec_context is not None]
+    return [each for each in streams if not each.disposition & Disposition.attached_pic]
+
+
 def frames_are_counted(container: "InputContainer") -> bool:
     """Return whether the times of pictures follow from their numbers alone.
 
     AVI has time stamps in the order of decoding only, which with B-frames is not the one in which pictures are shown.
     """
-    return container.format.name == "avi" and bool(container.streams.video[0].codec_context.has_b_frames)
+    return container.format.name == "avi" and bool(picture_streams(container)[0].codec_context.has_b_frames)
 
 
 def outline(data: bytes, limits: VideoLimits) -> Outline | Unscored:
@@ -174,7 +182,7 @@ def outline_of(container: "InputContainer", limits: VideoLimits) -> Outline | Un
     Raises:
         Exception: one of :func:`video_failures`, for a damaged file.
     """
-    streams = [each for each in container.streams.video if each.codec_context is not None]
+    streams = picture_streams(container)
     if not streams:
         has_sound = bool(container.streams.audio)
         return bad_media("the file has sound only, no picture" if has_sound else "there is no video in the file")
@@ -191,14 +199,17 @@ def _packets(container: "InputContainer", stream: "VideoStream", limits: VideoLi
     """Count and time the packets of pictures, and see whether the file ends where its head says."""
     base = stream.time_base or Fraction(1, 1000)
     stamps: list[tuple[int, int]] = []
-    count, hidden, damaged, end_s = 0, 0, False, 0.0
+    ends: dict[int, int] = {}
+    units: dict[int, Fraction] = {}
+    count, hidden, damaged = 0, 0, False
     for packet in container.demux():
         if not packet.size:
             continue
         damaged = damaged or packet.is_corrupt
         stamp = packet.pts if packet.pts is not None else packet.dts
         if stamp is not None and packet.time_base is not None:
-            end_s = max(end_s, float((stamp + (packet.duration or 0)) * packet.time_base))
+            track, units[packet.stream_index] = packet.stream_index, packet.time_base
+            ends[track] = max(ends.get(track, 0), stamp + (packet.duration or 0))
         if packet.stream_index != stream.index:
             continue
         if packet.is_discard:
@@ -217,8 +228,9 @@ def _packets(container: "InputContainer", stream: "VideoStream", limits: VideoLi
         return bad_media(
             f"the file is cut off ({count + hidden:,} of {stated:,} frames are there)" if stated else "the file is cut off"
         )
+    end_s = max((float(end * units[track]) for track, end in ends.items()), default=0.0)
     declared = _declared_s(container)
-    if declared is not None and declared - end_s > max(_LOST_SECONDS, _LOST_SHARE * declared):
+    if declared is not None and declared - end_s > max(_LOST_SECONDS, _LOST_SHARE * (declared - _start_s(container))):
         return bad_media(f"the file is cut off (it ends after {end_s:.1f} of {declared:.1f} s)")
     return _timed(stream, base, stamps, count, limits, declared)
 
@@ -227,7 +239,13 @@ def _declared_s(container: "InputContainer") -> float | None:
     """Return the end of the last picture or sound in seconds, by the head of the file."""
     if container.duration is None or container.duration <= 0:
         return None
-    return (container.duration + max(0, container.start_time or 0)) / 1_000_000
+    start_s = 0 if container.format.name.startswith("matroska") else _start_s(container)  # counted from 0 there
+    return container.duration / 1_000_000 + start_s
+
+
+def _start_s(container: "InputContainer") -> float:
+    """Return when the first picture or sound begins, in seconds."""
+    return max(0, container.start_time or 0) / 1_000_000
 
 
 def _timed(

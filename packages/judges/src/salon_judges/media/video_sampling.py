@@ -15,6 +15,7 @@ from salon_judges.media.video_container import (
     frames_are_counted,
     opened,
     outline,
+    picture_streams,
     require_av,
     video_failures,
 )
@@ -201,7 +202,7 @@ def decoded(
     """
     from av import AudioFrame
 
-    stream = container.streams.video[0]
+    stream = picture_streams(container)[0]
     stream.thread_type = "AUTO"
     stream.codec_context.thread_count = _THREADS
     tracks = [each for each in container.streams.audio if each.codec_context is not None][:1] if hear else []
@@ -225,7 +226,7 @@ def rewound(data: bytes, container: "InputContainer", plan: Outline) -> "Iterato
     To open a file costs the decoding of a few frames.
     """
     try:
-        container.seek(plan.start or 0, stream=container.streams.video[0])
+        container.seek(plan.start or 0, stream=picture_streams(container)[0])
     except video_failures():
         with opened(data) as again:
             yield again

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from salon_judges.media.video_container import opened, video_failures
+from salon_judges.media.video_container import opened, picture_streams, video_failures
 from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS
 from salon_taxonomy.media_files import bad_media
 from salon_taxonomy.verdict import Unscored
@@ -78,7 +78,7 @@ def _measured(data: bytes, seconds: float, *filters: str) -> float | None:
 
 
 def _filtered(data: bytes, seconds: float, *filters: str) -> "Iterator[AudioFrame]":
-    """Yield the sound after these filters of FFmpeg; silence where there is none.
+    """Yield the sound after these filters of FFmpeg; silence where it has no sound.
 
     What is later than ``seconds`` after the first picture is not decoded, nor is a gap up to it filled with silence.
     """
@@ -126,5 +126,5 @@ def _filtered(data: bytes, seconds: float, *filters: str) -> "Iterator[AudioFram
 def _first_picture_s(data: bytes) -> float:
     """Return the time stamp of the first picture in seconds, where the sound of a copy begins."""
     with opened(data) as container:
-        frame = next(container.decode(video=0))
+        frame = next(container.decode(picture_streams(container)[0]))
         return frame.time or 0.0

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from salon_taxonomy.errors import InputError
@@ -93,9 +94,9 @@ def picture_features(model: str) -> Callable[[Sequence[Any]], Any]:
     names: Any = transformers
     device = device_of({"device": "auto"})
     try:
-        network = names.AutoModel.from_pretrained(model, dtype=torch.float32).to(device).eval()
-        processor = names.AutoImageProcessor.from_pretrained(model)
-    except (OSError, ValueError) as error:
+        network = names.AutoModel.from_pretrained(model, dtype=torch.float32, trust_remote_code=False).to(device).eval()
+        processor = names.AutoImageProcessor.from_pretrained(model, trust_remote_code=False)
+    except (OSError, ValueError, UnpicklingError) as error:
         raise InputError(f"cannot be loaded ({str(error).splitlines()[0]})", value=model) from error
     compares = callable(getattr(network, "get_image_features", None))
 
@@ -122,9 +123,11 @@ class _Clip:
         processor = settings.get("processor") or model
         dtype = getattr(torch, settings["dtype"])
         try:
-            self.model: Any = models.from_pretrained(model, revision=revision, dtype=dtype).to(device_of(settings)).eval()
-            self._processor: Any = processors.from_pretrained(processor, revision=revision if processor == model else None)
-        except (OSError, ValueError) as error:
+            loaded = models.from_pretrained(model, revision=revision, dtype=dtype, trust_remote_code=False)
+            self.model: Any = loaded.to(device_of(settings)).eval()
+            own = revision if processor == model else None
+            self._processor: Any = processors.from_pretrained(processor, revision=own, trust_remote_code=False)
+        except (OSError, ValueError, UnpicklingError) as error:
             raise InputError(f"cannot be loaded ({str(error).splitlines()[0]})", value=model) from error
         if not callable(getattr(self.model, "get_image_features", None)):
             raise InputError("is no CLIP model", value=model)

@@ -124,8 +124,8 @@ class _Backbone:
         model, revision, checkpoint = settings["model"], settings.get("revision"), settings["checkpoint"]
         kinds = {"qwen2_vl": names.Qwen2VLModel, "qwen2_5_vl": names.Qwen2_5_VLModel}
         try:
-            config = names.AutoConfig.from_pretrained(model, revision=revision)
-            self._processor = names.AutoProcessor.from_pretrained(model, revision=revision)
+            config = names.AutoConfig.from_pretrained(model, revision=revision, trust_remote_code=False)
+            self._processor = names.AutoProcessor.from_pretrained(model, revision=revision, trust_remote_code=False)
         except (OSError, ValueError) as error:
             raise InputError(f"cannot be loaded ({str(error).splitlines()[0]})", value=model) from error
         if config.model_type not in kinds:

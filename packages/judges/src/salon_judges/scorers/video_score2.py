@@ -54,7 +54,7 @@ def video_score2(settings: Mapping[str, str]) -> Callable[[Sequence[Sequence[Any
     template = Template(_constant(Path(settings["prompts"]), "VS2_QUERY_TEMPLATE", "$t2v_prompt"))
     model, revision = settings["model"], settings.get("revision")
     try:
-        processor = names.AutoProcessor.from_pretrained(model, revision=revision)
+        processor = names.AutoProcessor.from_pretrained(model, revision=revision, trust_remote_code=False)
         network = names.Qwen2_5_VLForConditionalGeneration.from_pretrained(
             model, revision=revision, dtype=getattr(torch, settings["dtype"])
         )

@@ -1,7 +1,8 @@
 """Read released sets of human preference pairs, unchanged, in one plain form; ``docs/agreement.md`` describes the form.
 
 Cells are checked one by one, since released files nest lists in rows: a wrong one names file, row, column, value and what is
-allowed. Rows of a set without released sides (rankings), or whose better picture is nearly always the first (MJ-Bench), get
+allowed, and costs its row alone where the caller asks for remarks.
+Rows of a set without released sides (rankings), or whose better picture is nearly always the first (MJ-Bench), get
 their sides by a fixed draw from prompt and pictures.
 """
 
@@ -9,13 +10,14 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 import polars as pl
 
+from salon_console.table_rows import BadRow, UsableRows, read_each
 from salon_ranking.agreement.errors import AgreementError
 from salon_ranking.agreement.pair_judgements import CHOSEN, TURNED, with_judgements
 from salon_ranking.agreement.pair_rows import (
@@ -33,6 +35,7 @@ from salon_ranking.agreement.pair_rows import (
 from salon_ranking.errors import OptionError
 from salon_ranking.files import read_table, reading, scan
 from salon_taxonomy.enums import Winner
+from salon_taxonomy.errors import InputError
 
 _A, _B, _TIE = Winner.MODEL_A.value, Winner.MODEL_B.value, Winner.TIE.value
 _GENAI_BENCH: Final = {
@@ -50,6 +53,10 @@ _MIDDLE_VOTE: Final = 3.5
 """Between 3, slightly for B, and 4, slightly for A (MMRB2)."""
 _MOST_VOTE: Final = 6
 _MOST_COUNT: Final = 2**31
+_LONGEST_HEADER: Final = 1 << 16
+_LINES: Final = (".jsonl", ".ndjson")
+_FIRST_ROWS: Final = 20
+"""Rows by whose keys a form is known: the first of all may be the bad one."""
 _ASPECTS: Final = ("VQ", "MQ", "TA", "Overall")
 _HAS_LABEL: Final = dict.fromkeys(("True", "true", "1", "1.0"), "yes") | dict.fromkeys(("False", "false", "0", "0.0"), "")
 _MJ_PICTURES: Final = (("image0", "image1"), ("image_0_path", "image_1_path"), ("sharp_image", "motion_blur_image"))
@@ -275,7 +282,7 @@ _FORMS: Final[Mapping[str, _Form]] = MappingProxyType(
             (*_VIDEO_COLUMNS, "A_model", "B_model", *_ASPECTS),
             tuple(f"reward_{aspect}_{side}" for aspect in _ASPECTS for side in "AB"),
         ),
-        "videoreward": _Form(_videogen_rewardbench, (*_VIDEO_COLUMNS, *_ASPECTS[:3])),
+        "videoreward": _Form(_videogen_rewardbench, (*_VIDEO_COLUMNS, *_ASPECTS[:3]), ("A_model", "B_model")),
         "editreward-bench": _Form(
             _editreward_bench,
             ("id", "dataset", "instruction", "ranking"),
@@ -321,15 +328,20 @@ def is_table_of_votes(path: str | Path) -> bool:
 
 
 def _columns(path: str | Path) -> set[str]:
-    """Return the columns of a table, or the keys of the first object of a JSON file."""
-    if isinstance(path, str | Path) and Path(path).suffix.lower() == ".json" and Path(path).is_file():
-        first = next(iter(_objects(Path(path))), None)
-        return {*first} if isinstance(first, dict) else set()
+    """Return the columns of a table, or the keys of the first objects of a JSON or JSON Lines file."""
+    if isinstance(path, str | Path) and Path(path).suffix.lower() in (".json", *_LINES) and Path(path).is_file():
+        if Path(path).suffix.lower() == ".json":
+            rows: Iterator[Any] = iter(_objects(Path(path)))
+        else:
+            rows = (row.cells for row in _each_line(Path(path)) if isinstance(row, PairRow))
+        return {name for row in islice(rows, _FIRST_ROWS) if isinstance(row, Mapping) for name in row}
     with reading(str(path), AgreementError):
         return {*scan(path, "battles", AgreementError).collect_schema().names()}
 
 
-def read_pairs(path: str | Path, form: str | None = None, *, judged: str | Path | None = None) -> pl.DataFrame:
+def read_pairs(
+    path: str | Path, form: str | None = None, *, judged: str | Path | None = None, remarks: list[str] | None = None
+) -> pl.DataFrame:
     """Return human preference pairs in the plain form, from a file as its authors released it.
 
     The columns (``docs/agreement.md``) are null where a set does not have them; those of judges come where it has verdicts or
@@ -380,8 +392,7 @@ def read_pairs(path: str | Path, form: str | None = None, *, judged: str | Path 
         pairs = _typed(read_table(path, "battles", AgreementError), str(path))
     else:
         layout = _FORMS[form]
-        read = _groups(_rows(path, layout), layout) if layout.grouped else _rows(path, layout)
-        rows = [cells for row in read for cells in layout.pairs(row)]
+        rows = _usable(path, layout, remarks)
         judges = {name: kind for name, kind in JUDGED.items() if any(name in cells for cells in rows)}
         pairs = pl.DataFrame(rows, schema={**PLAIN, **judges})
     if form == "genai-bench":
@@ -394,25 +405,101 @@ def read_pairs(path: str | Path, form: str | None = None, *, judged: str | Path 
     return pairs if judged is None else with_judgements(pairs, judged, form)
 
 
-def _rows(path: str | Path, form: _Form) -> Iterator[PairRow]:
-    """Yield the rows of a file with the columns that its form needs."""
-    objects = _objects(Path(path)) if Path(path).suffix.lower() == ".json" and Path(path).is_file() else _table(path, form)
-    for number, cells in enumerate(objects, 1):
-        if not isinstance(cells, dict):
-            raise AgreementError("is no object:", source=path, row=number, value=cells)
-        refuse_missing(form.needs, cells, path, number)
-        yield PairRow(str(path), number, cells)
+def _usable(path: str | Path, form: _Form, remarks: list[str] | None) -> list[Cells]:
+    """Return the pairs of all rows; with ``remarks``, of those that can be used.
+
+    Raises:
+        AgreementError: a row is wrong, without ``remarks``; or all rows are.
+    """
+    pairs: list[Cells] = []
+    used, left_out = 0, list[BadRow]()
+    for row in _groups(_rows(path, form), form) if form.grouped else _rows(path, form):
+        try:
+            if isinstance(row, BadRow):
+                raise row.error
+            pairs.extend([*form.pairs(row)])
+            used += len(row.items(form.grouped[0])) if form.grouped else 1
+        except AgreementError as error:
+            if remarks is None:
+                raise
+            left_out.append(BadRow(error.row or 0, error))
+    if left_out and not used:
+        raise left_out[0].error
+    if remarks is not None:
+        remarks.extend(UsableRows(Path(path), range(used), left_out).remarks())
+    return pairs
 
 
-def _groups(rows: Iterator[PairRow], form: _Form) -> Iterator[PairRow]:
+def _rows(path: str | Path, form: _Form) -> Iterator[PairRow | BadRow]:
+    """Yield the rows of a file with the columns that its form needs, and the errors of others."""
+    for row in _each(path, form):
+        try:
+            if isinstance(row, BadRow):
+                raise row.error
+            if not isinstance(row.cells, Mapping):
+                raise AgreementError("is no object:", source=path, row=row.number, value=row.cells)
+            refuse_missing(form.needs, row.cells, path, row.number)
+        except InputError as error:
+            yield BadRow(row.number, _as_agreement_error(error, row.number))
+        else:
+            yield row
+
+
+def _each(path: str | Path, form: _Form) -> Iterator[PairRow | BadRow]:
+    """Yield each row of a file as it is."""
+    kind = Path(path).suffix.lower() if Path(path).is_file() else ""
+    if kind in _LINES or (kind == ".csv" and _has_commas(Path(path))):
+        yield from _each_line(Path(path))
+    else:
+        rows = _objects(Path(path)) if kind == ".json" else _table(path, form)
+        yield from (PairRow(str(path), number, cells) for number, cells in enumerate(rows, 1))
+
+
+def _each_line(path: Path) -> Iterator[PairRow | BadRow]:
+    """Yield the rows of a text file one by one: what is wrong with one costs no other."""
+    try:
+        for row in read_each(path, lambda row: PairRow(str(path), row.number, row.cells)):
+            yield row if isinstance(row, BadRow) else row[1]
+    except AgreementError:
+        raise
+    except InputError as error:
+        raise _as_agreement_error(error, error.row) from error
+
+
+def _has_commas(path: Path) -> bool:
+    """Return whether the columns of a CSV file of plain text are separated by commas."""
+    with path.open("rb") as file:
+        header = file.readline(_LONGEST_HEADER)
+    is_text = b"\0" not in header and header[:2] != b"\x1f\x8b"
+    return is_text and header.count(b",") >= max(map(header.count, (b";", b"\t", b"|")))
+
+
+def _as_agreement_error(error: InputError, row: int | None) -> AgreementError:
+    if isinstance(error, AgreementError):
+        return error
+    facts = {name: getattr(error, name) for name in ("source", "column", "key", "value", "allowed", "hint")}
+    return AgreementError(error.problem, row=row, **facts)
+
+
+def _groups(rows: Iterator[PairRow | BadRow], form: _Form) -> Iterator[PairRow | BadRow]:
     """Yield a row for each prompt, of rows with one picture each; its number is that of the prompt's first row."""
     first: dict[str, PairRow] = {}
+    pictures, ranks = form.grouped
     for row in rows:
-        prompt = row.text(form.needs[0])
+        try:
+            if isinstance(row, BadRow):
+                raise row.error
+            prompt = row.text(form.needs[0])
+            cells = {pictures: row.text(pictures), ranks: row.number_or_none(ranks)}
+            if cells[ranks] is None or not row.text("prompt"):
+                raise row.wrong(ranks, ["a finite number"])
+        except AgreementError as error:
+            yield BadRow(row.number, error)
+            continue
         if prompt not in first:
             first[prompt] = PairRow(row.source, row.number, {**row.cells, **{name: [] for name in form.grouped}})
-        for name in form.grouped:
-            first[prompt].cells[name].append(row.cells[name])
+        for name, value in cells.items():
+            first[prompt].cells[name].append(value)
     yield from first.values()
 
 

@@ -441,18 +441,20 @@ def _counts(name: str, table: ArrayLike | None, models: int, source: str) -> NDA
 def planned_by(battles: Battles) -> dict[str, int]:
     """Count battles whose pair was chosen by earlier votes, by rule and streams; the rule ``uniform`` uses no votes.
 
+    Of two models there is one pair, which no vote chooses.
+
     Raises:
         BattleError: ``plan_rule`` or ``plan_stream`` cannot be read.
 
     Example:
-        >>> rows = [("x", "y", "tie", "mef"), ("x", "y", "tie", None)]
+        >>> rows = [("x", "y", "tie", "mef"), ("x", "z", "tie", None)]
         >>> votes = pl.DataFrame(rows, schema=["model_a", "model_b", "winner", "plan_rule"], orient="row")
         >>> planned_by(Battles.from_frame(votes))
         {'mef in 1 stream': 1}
     """
     with reading(battles.source):
         names = battles.frame.collect_schema().names()
-        if "plan_rule" not in names or battles.orders is not None:
+        if "plan_rule" not in names or battles.orders is not None or len(battles.models) < 3:
             return {}
         rule = pl.col("plan_rule").cast(pl.String).str.strip_chars()
         streams = pl.col("plan_stream").is_not_null() if "plan_stream" in names else pl.lit(False)

@@ -75,7 +75,7 @@ class Orders:
         return (first, second, np.unique(crossed, return_inverse=True)[1].astype(np.uint32))
 
     def among(self, members: NDArray[np.int64]) -> "Orders":
-        """Return the rankings of some models, which are numbered anew; those that compare no two of them are left out."""
+        """Return the rankings of some models, which get new numbers; those that compare no two of them are left out."""
         number = np.full(int(self.model.max(initial=0)) + 1, -1, dtype=np.int64)
         known = members[members < len(number)]
         number[known] = np.arange(len(known))

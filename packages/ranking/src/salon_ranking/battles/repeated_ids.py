@@ -23,7 +23,7 @@ _MOST_HASHES = 1 << 26
 _HASH, _ROW = "__hash", "__row"
 _HINT = (
     "Take one of them out; or --repeated-ids first (copies='first') keeps the first of rows that are equal in every column, "
-    "--repeated-ids count (ids=None) counts all: of `salon votes rank`, `raters` and `import`."
+    "--repeated-ids count (ids=None) counts all: of `salon votes rank`, `compare`, `raters` and `import`."
 )
 
 

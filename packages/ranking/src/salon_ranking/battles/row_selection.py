@@ -16,6 +16,7 @@ from salon_ranking.files import reading
 NoWinner: TypeAlias = Literal["refuse", "leave_out"]
 Copies: TypeAlias = Literal["refuse", "first"]
 _IDS = re.compile(r"((vote|battle|question|comparison|match|answer|annotation|record|submission|conversation)_?)?(uu)?id")
+_REQUIRED = {"model_a", "model_b", "winner"}
 _MOST_REPEATED = 0.1
 """The share of rows up to which a column of ids with repeated values is taken for one whose rows were copied."""
 
@@ -71,10 +72,29 @@ class RowSelection:
         return kept, (f"where {self.where}: {rows:,} of {counted(row_count(frame), 'row')}",)
 
     def usable(self, frame: pl.LazyFrame, ids: str | None, source: str) -> tuple[pl.LazyFrame, tuple[str, ...]]:
-        """Return the rows with Salon's columns that are to be checked, and how many were left out as what."""
+        """Return the rows with Salon's columns that are to be checked, and how many were left out as what.
+
+        Raises:
+            BattleError: copies are to be left out, and the column of ids is missing.
+
+        Example:
+            >>> votes = pl.LazyFrame({"model_a": ["x", "x"], "model_b": ["y", "y"], "winner": ["tie", "tie"]})
+            >>> RowSelection(copies="first").usable(votes, "battle_id", "votes.csv")
+            Traceback (most recent call last):
+            ...
+            salon_ranking.errors.BattleError: votes.csv: exact copies cannot be left out: missing column 'battle_id'
+            Columns: model_a, model_b, winner. Name that of the ids (--columns NAME=battle_id), or ...
+        """
         remarks: list[str] = []
         with reading(source):
             names = frame.collect_schema().names()
+        if self.copies == "first" and ids is not None and ids not in names and set(names) >= _REQUIRED:
+            hint = (
+                f"Columns: {', '.join(names)}. Name that of the ids (--columns NAME={ids}), or count equal rows, which without "
+                "ids may be two votes."
+            )
+            raise BattleError("exact copies cannot be left out: missing column", source=source, value=ids, hint=hint)
+        with reading(source):
             if self.no_winner == "leave_out" and "winner" in names:
                 blank = pl.col("winner").cast(pl.String).str.strip_chars().fill_null("") == ""
                 missing = row_count(frame.filter(blank))

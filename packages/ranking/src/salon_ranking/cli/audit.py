@@ -64,7 +64,10 @@ def audit(
 
     form = form_of(pairs)
     if form != "plain" or (judged is not None and not is_table_of_votes(judged)):
-        table = read_pairs(pairs, form, judged=judged)
+        remarks: list[str] = []
+        table = read_pairs(pairs, form, judged=judged, remarks=remarks)
+        for remark in remarks:
+            click.echo(remark, err=True)
     elif judged is not None:
         people, verdicts = Battles.read(pairs, ids=None), Battles.read(judged, ids=None, no_winner="leave_out")
         table = pairs_of_votes(people, verdicts, chance_of_a=chance_of_a)

@@ -10,6 +10,7 @@ from salon_console.options import output_option
 from salon_console.table_files import RESULT_ENDINGS
 from salon_ranking.cli.fit_options import BOTH_BAD, CLUSTER, interval_options, model_options
 from salon_ranking.cli.output import FORMAT, HELP, read_rated
+from salon_ranking.cli.vote_options import row_options
 
 if TYPE_CHECKING:
     from salon_ranking.battles import Battles
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 @click.option("--by", metavar="COLUMN", help="The values of this column, such as mode: a leaderboard of each, side by side.")
 @CLUSTER
 @BOTH_BAD
+@row_options
 @output_option(RESULT_ENDINGS)
 @FORMAT
 @model_options
@@ -34,6 +36,7 @@ def compare(
     by: str | None,
     cluster: tuple[str, ...],
     both_bad: "BothBad",
+    rows: dict[str, Any],
     output: Path | None,
     format_: str,
     fit: dict[str, Any],
@@ -43,12 +46,13 @@ def compare(
     INPUT and OTHER are what `salon votes rank` reads. INPUT alone: the difference of every two models, with interval and
     significance. With --by: ratings and ranks by each group, the places gained, and each model's difference to its rating in
     the first group, tested. With OTHER: ratings and ranks by both sets, and each model's difference with its interval.
-    Raters and prompts that have votes on both sides are named by --cluster.
+    Raters and prompts that have votes on both sides are named by --cluster. Files with words, names or columns of their own
+    go through `salon votes import` first.
 
     \b
     Example:
       salon votes compare votes.csv --interval sandwich
-      salon votes compare votes.parquet --by mode --cluster rater_id
+      salon votes compare votes.parquet --by mode --cluster rater_id --no-winner leave-out
       salon votes compare june.csv may.csv --cluster prompt_id
     """
     from salon_ranking.cli.other_table import check_output, show_table
@@ -63,9 +67,9 @@ def compare(
         raise OptionError("two sets of votes are compared by sandwiches, not", value=f"--interval {options.interval}")
     if other is None and by is None:
         check_output(output)
-    rated, _ = read_rated(battles, both_bad, cluster=cluster, rankings=other is None and by is None)
+    rated, _ = read_rated(battles, both_bad, cluster=cluster, rankings=other is None and by is None, rows=rows)
     if other is not None:
-        comparison = _sets(rated, read_rated(other, both_bad, cluster=cluster)[0], options)
+        comparison = _sets(rated, read_rated(other, both_bad, cluster=cluster, rows=rows)[0], options)
     elif by is not None:
         with progress() as stage:
             comparison = _groups(rated, by, options.into(RankOptions, progress=stage("groups")))

@@ -22,7 +22,8 @@ def import_votes(battles: Path, output: Path | None, votes: Mapping[str, Any], r
     """Turn votes of another arena into a table that every command of `salon votes` reads.
 
     Columns, winners and models get Salon's names; all other columns stay as they are. Without --output, CSV is printed.
-    Files of HPDv3, Pick-a-Pic, VideoGen-RewardBench and other released sets of pairs are known by their columns.
+    Files of HPDv3, Pick-a-Pic, VideoGen-RewardBench and other released sets of pairs are known by their columns; a row of
+    theirs that cannot be used is left out and named.
 
     \b
     Example:
@@ -43,7 +44,10 @@ def import_votes(battles: Path, output: Path | None, votes: Mapping[str, Any], r
     if form == "plain":
         read = Battles.read(battles, weight=None, anchors="count", **votes, **rows)
     else:
-        pairs = read_pairs(battles, form)
+        remarks: list[str] = []
+        pairs = read_pairs(battles, form, remarks=remarks)
+        for remark in remarks:
+            click.echo(remark, err=True)
         named = pairs.filter(pl.col("model_a") != pl.col("model_b"))
         click.echo(f"{form}: {counted(pairs.height - named.height, 'pair')} without two different models left out", err=True)
         named = named.rename({"picture_a": "generation_a", "picture_b": "generation_b"})

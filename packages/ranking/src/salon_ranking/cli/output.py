@@ -89,12 +89,19 @@ def is_quiet(output: Path | None) -> bool:
 
 
 def read_rated(
-    path: Path, both_bad: "BothBad", *, cluster: Sequence[str] = (), weight: str | bool = True, rankings: bool = False
+    path: Path,
+    both_bad: "BothBad",
+    *,
+    cluster: Sequence[str] = (),
+    weight: str | bool = True,
+    rankings: bool = False,
+    rows: Mapping[str, Any] | None = None,
 ) -> "tuple[Battles, pl.DataFrame | None]":
     """Return the battles to rate, and each model's acceptability where ``both_bad`` is ``own``.
 
     Args:
         rankings: whether the file may hold rankings.
+        rows: which rows are read: the keywords that ``row_options`` passes on; None: all.
 
     Raises:
         BattleError: the file cannot be read.
@@ -104,7 +111,7 @@ def read_rated(
     from salon_ranking.diagnostics.both_bad import settle_both_bad
     from salon_ranking.options import refuse_rankings
 
-    read = Battles.read(path, cluster_by=tuple(cluster), weight=weight)
+    read = Battles.read(path, cluster_by=tuple(cluster), weight=weight, **(rows or {}))
     if not rankings:
         refuse_rankings(read)
     return settle_both_bad(read, both_bad)

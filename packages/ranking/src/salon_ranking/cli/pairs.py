@@ -13,6 +13,9 @@ from salon_console.table_files import VALUE_ENDINGS
 from salon_ranking.cli.output import HELP, seed_option
 from salon_ranking.cli.vote_options import row_options
 
+_RELEASED = ("hpdv3", "imagerewarddb", "pick-a-pic", "videoreward")
+_WITH_LISTS = ("trl", "hpdv3", "imagerewarddb")
+
 
 @click.command(context_settings=HELP)
 @click.argument("battles", metavar="INPUT", type=InputPath(tables=True))
@@ -25,10 +28,11 @@ from salon_ranking.cli.vote_options import row_options
 @click.option("--exclude-flagged", is_flag=True, help="Leave out the votes of raters that `salon votes raters` flags.")
 @click.option(
     "--form",
-    type=click.Choice(["table", "trl", "croissant"]),
+    type=click.Choice(["table", "trl", "croissant", *_RELEASED]),
     default="table",
     show_default=True,
-    help="trl: messages with images, for TRL's DPO trainer. croissant: also NAME.croissant.json beside NAME.parquet.",
+    help="trl: messages with images, for TRL's DPO trainer. croissant: also NAME.croissant.json beside NAME.parquet. The "
+    "others: the columns of a released set.",
 )
 @seed_option("split")
 @output_option(VALUE_ENDINGS, what="The pairs")
@@ -49,9 +53,9 @@ def pairs(
 
     INPUT is what `salon votes rank` reads: votes of people, verdicts of judges, or both. All votes on one pair are one row,
     with their counts and the margin; pairs with as many votes for either are left out and counted (--undecided keeps them).
-    Prompts of one text are in one split. Without --output, CSV is printed. With --form trl a row asks which of two pictures is
-    better, the answers being chosen and rejected: JSON Lines, JSON or Parquet. With --form croissant a file of Croissant
-    metadata, beside the Parquet file, says what its columns are.
+    Prompts of one text, of nearly the same words or with a picture in common are in one split. Without --output, CSV is
+    printed. With --form trl a row asks which of two pictures is better, the answers being chosen and rejected: JSON Lines,
+    JSON or Parquet. With --form croissant a file of Croissant metadata, beside the Parquet file, says what its columns are.
 
     \b
     Example:
@@ -65,12 +69,12 @@ def pairs(
     from salon_ranking.cli.rank_answer import without_flagged
     from salon_ranking.errors import BattleError
     from salon_ranking.files import read_table
-    from salon_ranking.preferences import preference_pairs, trl_rows
+    from salon_ranking.preferences import preference_pairs, released_rows, trl_rows
 
     if form == "croissant" and (output is None or output.suffix.lower() != ".parquet"):
         raise click.UsageError("--form croissant describes a Parquet file; end the name of --output with .parquet.")
-    if form == "trl" and output is not None and output.suffix.lower() == ".csv":
-        raise click.UsageError("--form trl has messages, which CSV cannot hold; end the name of --output with .jsonl.")
+    if form in _WITH_LISTS and output is not None and output.suffix.lower() == ".csv":
+        raise click.UsageError(f"--form {form} has lists, which CSV cannot hold; end the name of --output with .jsonl.")
     read = Battles.read(battles, **rows)
     if exclude_flagged:
         read = without_flagged(read, None).battles
@@ -88,12 +92,13 @@ def pairs(
         undecided=undecided,
         sources=(str(generations or store), str(prompts or store)),
     )
-    if form == "trl":
-        messages = trl_rows(found.table, seed=seed, source=str(battles))
+    if form in ("trl", *_RELEASED):
+        options: dict[str, Any] = {"seed": seed, "source": str(battles)}
+        written = trl_rows(found.table, **options) if form == "trl" else released_rows(found.table, form, **options)
         if output is None:
-            sys.stdout.buffer.write(encoded(messages, "jsonl"))
+            sys.stdout.buffer.write(encoded(written, "jsonl"))
         else:
-            write_table(output, Table((), ()), messages)
+            write_table(output, Table((), ()), written)
     elif output is None:
         sys.stdout.buffer.write(encoded(found.table, "csv"))  # click.echo would strip what looks like a terminal's codes
     else:

@@ -136,8 +136,8 @@ def groups_compared(battles: Battles, column: str, options: RankOptions) -> Grou
         "ranks among the models of all groups",
         f"no test of the differences: {how}"
         if tests is None
-        else f"differences to {names[0]} with {100 * options.confidence:.4g}% intervals: {how}, p by Holm's correction over "
-        f"{(len(names) - 1) * tests.height:,} tests",
+        else f"differences to {names[0]}, of ratings less their group's mean, with {100 * options.confidence:.4g}% intervals: "
+        f"{how}, p by Holm's correction over {(len(names) - 1) * tests.height:,} tests",
         *battles.remarks,
     ]
     warnings = () if tests is None else tuple(independence_warnings(battles, list(groups.values())))

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from salon_ranking import _core
 from salon_ranking.battles import Battles
+from salon_ranking.battles.battles import ALIKE
 from salon_ranking.errors import BattleError, UnknownModelError, UnratableError
 from salon_ranking.models.options import Components, Estimator
 
@@ -96,6 +97,7 @@ def _unratable(battles: Battles, component: NDArray[np.int64], estimator: Estima
         f"{votes} between these groups can be enough (`salon votes next` plans them). Until then, rate each connected group by "
         f"itself (--components separate){'' if reduced else ', or give every model a few drawn battles (--prior-ties 1)'}."
     )
+    hint = "\n".join([hint, *(remark for remark in battles.remarks if remark.startswith(ALIKE))])
     error = UnratableError(f"too few votes yet; {'; '.join(problems)}", source=battles.source, hint=hint)
     error.groups = tuple(tuple(battles.models[number] for number in group) for group in groups)
     return error

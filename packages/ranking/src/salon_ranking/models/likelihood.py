@@ -126,7 +126,7 @@ class Likelihood(Protocol):
 
     @property
     def unit(self) -> Codes | None:
-        """The ranking of each of these rows; None: a row stands for battles, each independent of the others."""
+        """The ranking of each of these rows; None: a row holds battles, each independent of the others."""
 
     @property
     def weights(self) -> Floats:

@@ -30,7 +30,7 @@ from salon_ranking.uncertainty.sandwich import (
 
 _BETWEEN = "\x1f"
 _NO_WIDTH = 1e-8
-"""Units of log-strength; an error that is smaller is none."""
+"""Units of log-strength; a smaller error counts as 0."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -326,7 +326,9 @@ class Uncertainty:
             cluster: what the clusters are called.
             ends: the intervals, where they are known already.
         """
-        sentences, whole = list(self.remarks(confidence, cluster)), self.too_little(confidence)
+        # Models that only a prior joins to the baseline have no interval for that reason alone, whatever their clusters.
+        sentences = list(self.notes if self.base is None else self.remarks(confidence, cluster))
+        whole = self.too_little(confidence)
         for reason, mask in (ends or self.interval(confidence)).reasons:
             if self.base is not None and mask.sum() == len(self.estimate) - 1:
                 sentences += [] if reason == whole else [f"no interval: {reason}"]

@@ -81,6 +81,21 @@ class PictureReward:
         """Whether the reward rates videos; one that does not say rates pictures."""
         return VIDEOS in getattr(self.reward, "takes", ())
 
+    def made_from(self, values: Any) -> list[Any]:
+        """Return what each result was made from: pictures, and for a reward of videos also videos.
+
+        Raises:
+            InputError: as of :func:`pictures_of` and :func:`videos_of`.
+        """
+        if not self.of_videos:
+            return pictures_of(values)
+        return [
+            [videos_of([value])[0]]
+            if isinstance(value, list | tuple) or getattr(value, "ndim", 0) >= _FRAMES
+            else pictures_of([value])[0]
+            for value in _listed(values)
+        ]
+
     def paid(
         self, images: Any, prompts: Sequence[str], columns: Mapping[str, Any]
     ) -> tuple[list[float], list[Unscored | None]]:
@@ -140,7 +155,7 @@ class FlowGRPOReward(PictureReward):
         """
         columns = columns_of(metadata)
         if ref_images is not None:
-            columns["sources"] = pictures_of(ref_images)
+            columns["sources"] = self.made_from(ref_images)
         scores, why = self.paid(images, prompts, columns)
         return {"avg": scores, self.__name__: list(scores)}, {"unscored": reasons(why)}
 
@@ -223,7 +238,7 @@ class VerlImageScore(PictureReward):
         facts = {**(extra_info or {}), "data_source": data_source}
         for theirs, ours in _VERL_MEDIA.items():
             if facts.get(theirs) is not None:
-                facts[ours] = pictures_of([facts[theirs]])
+                [facts[ours]] = self.made_from([facts[theirs]])
         columns = {key: [value] * len(frames) for key, value in facts.items()}
         scores, why = self.paid(frames, [ground_truth] * len(frames), columns)
         missing = sum(each is not None for each in why)

@@ -14,10 +14,10 @@ from salon_rewards.batch import Batch
 from salon_rewards.callables.prism import asked_for
 from salon_rewards.callables.reward import AskingReward
 from salon_rewards.group_mask import Abstention, Paid, abstention_of
-from salon_rewards.pictures import shown, video
+from salon_rewards.pictures import picture_or_video, shown, video
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import MediaKind
-from salon_taxonomy.scorers import IMAGES, CheckedScorer, open_scorer
+from salon_taxonomy.scorers import IMAGES, SEVERAL, CheckedScorer, open_scorer
 from salon_taxonomy.verdict import Scored, Unscored
 
 VIDEOS: Final = "videos"
@@ -29,8 +29,9 @@ class ScorerReward(AskingReward):
     """Pay a scorer's score of the picture or video of each row; the completions do not matter.
 
     Columns: ``images`` (paths, bytes, PIL images), of a scorer of videos ``videos`` (those of files, or lists of frames), then
-    ``prompts``, and of ``sources``, ``references``, ``masks`` and ``first_frames`` those that the scorer takes. Range: that of
-    the scorer, negated where lower is better; 0 to 1 with ``scale``.
+    ``prompts``, and of ``sources``, ``references``, ``masks`` and ``first_frames`` those that the scorer takes; of a scorer of
+    videos, sources and references may be videos, too. Range: that of the scorer, negated where lower is better; 0 to 1 with
+    ``scale``.
 
     Attributes:
         scorer: gives the scores, in batches of its own size.
@@ -71,6 +72,8 @@ class ScorerReward(AskingReward):
         object.__setattr__(self, "image", self.image or (VIDEOS if self.scorer.of_videos else IMAGES))
         object.__setattr__(self, "abstention", abstention_of(self.abstention))
         object.__setattr__(self, "__name__", f"scorer:{self.scorer.name}")
+        needed = (each for each in self.scorer.takes[1:] if each not in self.scorer.optional)
+        object.__setattr__(self, "columns", (self.image, self.prompt, *needed))
 
     @property
     def takes(self) -> tuple[str, ...]:
@@ -109,10 +112,16 @@ class ScorerReward(AskingReward):
 
     def _beside(self, value: Any, row: int, name: str) -> Any:
         """Return the sources, or another role, of one row: None, a picture, or a list; of a scorer of videos also of videos."""
-        if not isinstance(value, list | tuple):
-            return None if value is None else shown(value, row=row, column=name)
-        kept = (Unscored, list, tuple)
-        return [self._result(each, row) if isinstance(each, kept) else shown(each, row=row, column=name) for each in value]
+
+        def one(each: Any) -> Any:
+            if isinstance(each, Unscored):
+                return each
+            if self.scorer.of_videos and name in SEVERAL:
+                rate = self.scorer.frames_per_second
+                return picture_or_video(each, frames_per_second=rate, row=row, column=name)
+            return self._result(each, row) if isinstance(each, list | tuple) else shown(each, row=row, column=name)
+
+        return [one(each) for each in value] if isinstance(value, list | tuple) else None if value is None else one(value)
 
     def _worth(self, score: float) -> float:
         if self.scale is None:

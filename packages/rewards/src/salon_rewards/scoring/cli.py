@@ -103,7 +103,9 @@ def _parts(names: Sequence[str], weights: str | None) -> list[Part]:
                 problem = "rewards of other packages may ask a judge, use Python for"
             else:
                 problem = "there is no reward by rule called"
-            raise InputError(problem, source="--reward", value=name, allowed=_BY_RULE)
+            scored = f"Scores of pictures: `salon bench run scorer --scorer {name}`, or `salon reward serve scorer:{name}`."
+            hint = scored if ".py:" in name and ":" not in name.partition(".py:")[0] else None
+            raise InputError(problem, source="--reward", value=name, allowed=_BY_RULE, hint=hint)
     if len(set(names)) < len(names):
         raise InputError("a reward is given twice", source="--reward", value=list(names))
     worth = [1.0] * len(names) if weights is None else _numbers(weights, len(names))

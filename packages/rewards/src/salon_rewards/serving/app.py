@@ -25,6 +25,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from salon_judges.media.video_container import container_of
 from salon_judges.media.video_policy import VideoLimits
 from salon_rewards.adapters.pictures import UnscoredError, settled
 from salon_rewards.callables.reward import RewardFunction, each_paid
@@ -35,7 +36,7 @@ from salon_taxonomy.answers.strict_json import strict_json
 from salon_taxonomy.errors import InputError, SalonError
 from salon_taxonomy.media_files import bad_media
 from salon_taxonomy.picture_decoding import DEFAULT_LIMITS, SourceLimits, head_problem
-from salon_taxonomy.scorers import BESIDE, IMAGES
+from salon_taxonomy.scorers import BESIDE, IMAGES, SEVERAL
 from salon_taxonomy.verdict import Unscored
 from salon_taxonomy.visible_text import visible
 
@@ -48,6 +49,9 @@ _PROMPTS: Final = ("prompts", "prompt")
 _BESIDE: Final[Mapping[str, Sequence[str]]] = {name: (name, name.removesuffix("s")) for name in BESIDE}
 _CONDITIONS: Final = ("condition_images", "condition_videos")
 """Flow-Factory's names of sources. Its client sends all that a sample has, so they are passed over where none is wanted."""
+_MAY_BE_VIDEOS: Final = (*SEVERAL, *_CONDITIONS)
+_DECODED: Final = (*_VIDEOS, *_CONDITIONS, *(name for column in SEVERAL for name in _BESIDE[column]))
+"""The keys whose files may be videos."""
 _OWN: Final = (*_IMAGES, *_VIDEOS, *_PROMPTS, *(name for names in _BESIDE.values() for name in names), *_CONDITIONS)
 _OTHERS: Final = ("completions", "columns", "metadata", "kwargs")
 _UNSEEN: Final = ("audio",)
@@ -57,6 +61,8 @@ _PIXELS_OF_A_LIST: Final = 128_000_000
 """Width × height of all pictures of one list together: 128 frames of a million pixels."""
 _MOST_VALUES: Final = 2_000_000
 """Brackets and commas of the JSON of one request, those within texts included."""
+_MOST_DECODED: Final = 1 << 30
+"""Bytes of the frames of all video files of one request."""
 _DECODING: Final = 2
 """Requests whose videos are decoded at once."""
 _LONGEST_DETAIL: Final = 300
@@ -80,6 +86,7 @@ class ServingLimits:
         frames: of one video, and pictures of one list of sources.
         waiting: rows of all requests that wait; more are answered with 503, unless nothing waits.
         held_bytes: of the bodies of all requests that are read or wait; more are answered with 503, unless nothing is held.
+            While the frames of videos that wait take as many, no further video is decoded.
         batch: rows that the reward is given at once.
         concurrency: batches at work at once; above 1 only for rewards that may be called from several threads.
     """
@@ -104,6 +111,8 @@ class RequestRows:
 
     columns: Mapping[str, Sequence[Any]]
     count: int
+    film_bytes: int = 0
+    """Of the frames that were decoded of video files."""
 
 
 class RewardServer:
@@ -132,8 +141,10 @@ class RewardServer:
         self._on_unscored = on_unscored
         self._queue: asyncio.Queue[tuple[RequestRows, asyncio.Future[list[Paid]]]] = asyncio.Queue()
         self._decoding = asyncio.Semaphore(_DECODING)
+        self._drained = asyncio.Condition()
         self._waiting = 0
         self._held = 0
+        self._film_bytes = 0
         self._requests: Counter[int] = Counter()
         self._unscored: Counter[str] = Counter()
         self._pictures = 0
@@ -256,6 +267,8 @@ class RewardServer:
                 fields = await _form(request) if form else {}
         except TimeoutError as error:
             raise web.HTTPRequestTimeout(reason=f"the body did not arrive within {_LONGEST_READ_S} s") from error
+        except ConnectionError as error:  # the client is gone; the request is counted
+            raise web.HTTPBadRequest(reason="the client ended the connection") from error
         if form:
             return await self._checked(fields)
         if body[:1] == _PICKLE or request.content_type == "application/octet-stream":
@@ -275,9 +288,11 @@ class RewardServer:
     async def _checked(self, document: Mapping[str, Any]) -> RequestRows:
         """Return the rows of a request; media are read in a thread, the videos of few requests at once."""
         read = partial(_checked, document, self._limits, self._reward)
-        if not any(document.get(name) for name in (*_VIDEOS, "condition_videos")):
+        if not any(document.get(name) for name in _DECODED):
             return await asyncio.to_thread(read)
         async with self._decoding:
+            async with self._drained:
+                await self._drained.wait_for(lambda: self._film_bytes < self._limits.held_bytes)
             return await asyncio.to_thread(read)
 
     async def _paid(self, rows: RequestRows) -> list[Paid]:
@@ -287,11 +302,15 @@ class RewardServer:
             )
         answer: asyncio.Future[list[Paid]] = asyncio.get_running_loop().create_future()
         self._waiting += rows.count
+        self._film_bytes += rows.film_bytes
         self._queue.put_nowait((rows, answer))
         try:
             return await answer
         finally:
             self._waiting -= rows.count
+            self._film_bytes -= rows.film_bytes
+            async with self._drained:
+                self._drained.notify_all()
 
     # -------------------------------------------------------------------------------------------------------------- batches
 
@@ -421,7 +440,7 @@ def _checked(document: Mapping[str, Any], limits: ServingLimits, reward: RewardF
     columns["completions"] = (
         _list(document, ("completions",), count) if document.get("completions") is not None else [""] * count
     )
-    return RequestRows(columns, count)
+    return RequestRows(columns, count, files.film_bytes)
 
 
 def _refuse_both(document: Mapping[str, Any], source: str) -> None:
@@ -436,38 +455,64 @@ def _named(document: Mapping[str, Any], names: Sequence[str]) -> bool:
     return any(document.get(name) is not None for name in names)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Files:
     """Reads the videos and the lists of pictures of a request.
 
     Attributes:
         limits: how many frames, or pictures of a list, there may be.
         frames_per_second: how densely video files are sampled.
+        film_bytes: of the frames of all video files so far.
     """
 
     limits: ServingLimits
     frames_per_second: float
+    film_bytes: int = 0
 
     def video(self, value: object, row: int, key: str) -> Any:
         """Return a list of encoded frames, ``Media`` with a film, or ``Unscored`` for a file that is no video or too large."""
         if isinstance(value, list):
             return self._pictures(value, row, key)
-        data = _picture(value, row, key)
-        rate, most = self.frames_per_second, self.limits.frames
-        return video(data, frames_per_second=rate, most_frames=most, limits=_SERVED_VIDEOS, row=row, column=key)
+        return self._film(_picture(value, row, key), self.limits.frames, row, key)
+
+    def _film(self, data: bytes, most: int, row: int, key: str) -> Any:
+        rate = self.frames_per_second
+        media = video(data, frames_per_second=rate, most_frames=most, limits=_SERVED_VIDEOS, row=row, column=key)
+        self.film_bytes += 0 if isinstance(media, Unscored) else sum(len(each.image.data or b"") for each in media.film.frames)
+        if self.film_bytes > _MOST_DECODED:
+            hint = "Send fewer videos at once."
+            problem = f"the frames of a request's video files have at most {_MOST_DECODED:,} bytes, up to here"
+            raise InputError(problem, source="the request", key=key, row=row, value=self.film_bytes, hint=hint)
+        return media
 
     def listed(self, value: object, row: int, key: str) -> list[Any]:
-        """Return the sources, or another role, of one row: a picture, a list of pictures and videos, or nothing for null."""
+        """Return the sources, or another role, of one row: pictures and videos in their order, or nothing for null.
+
+        Video files share the frames that one video may have.
+        """
         values = value if isinstance(value, list) else [] if value is None else [value]
         self._count(values, row, key)
-        videos = [each for each in values if isinstance(each, list)]
-        pictures = self._pictures([each for each in values if not isinstance(each, list)], row, key)
-        return [*(pictures if isinstance(pictures, list) else [pictures]), *(self._pictures(each, row, key) for each in videos)]
+        files = [None if isinstance(each, list) else _picture(each, row, key) for each in values]
+        films = [key in _MAY_BE_VIDEOS and each is not None and container_of(each) is not None for each in files]
+        pictures = self._sound([each for each, film in zip(files, films, strict=True) if each is not None and not film])
+        if isinstance(pictures, Unscored):
+            return [pictures]
+        most = max(1, self.limits.frames // max(1, sum(films)))
+        return [
+            self._pictures(one, row, key)
+            if isinstance(one, list)
+            else self._film(data, most, row, key)
+            if film and data is not None
+            else data
+            for one, data, film in zip(values, files, films, strict=True)
+        ]
 
     def _pictures(self, values: list[Any], row: int, key: str) -> list[bytes] | Unscored:
         """Return the bytes of pictures that are decoded together; ``Unscored`` where one has too many pixels for that."""
         self._count(values, row, key)
-        pictures = [_picture(each, row, key) for each in values]
+        return self._sound([_picture(each, row, key) for each in values])
+
+    def _sound(self, pictures: list[bytes]) -> list[bytes] | Unscored:
         most = SourceLimits(most_pixels=min(DEFAULT_LIMITS.most_pixels, _PIXELS_OF_A_LIST // max(1, len(pictures))))
         problems = (head_problem(each, most) for each in pictures)
         wrong = next(((number, problem) for number, problem in enumerate(problems, start=1) if problem), None)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from salon_synthetic.scenes.claims import Description, holds
 from salon_synthetic.scenes.drawing import drawn
@@ -69,7 +69,7 @@ class Violation(StrEnum):
     """What is wrong with an object."""
 
     STILL = "still"
-    """It stands where it should move."""
+    """It does not move, and should."""
     BACKWARDS = "backwards"
     """It moves the other way."""
     VANISHES = "vanishes"
@@ -190,7 +190,7 @@ def reads_clip(prompt: str) -> bool:
     return _events(prompt) is not None
 
 
-def write_moving(path: Path, clip: Clip, *, seconds: float = SECONDS, rate: int = RATE) -> Path:
+def write_moving(path: Path, clip: Clip, *, seconds: float = SECONDS, rate: int = RATE, into: BinaryIO | None = None) -> Path:
     """Draw a clip and encode it (:func:`~salon_taxonomy.video_encoding.encode`): 256 by 256, without sound.
 
     Args:
@@ -198,10 +198,11 @@ def write_moving(path: Path, clip: Clip, *, seconds: float = SECONDS, rate: int 
         clip: what moves.
         seconds: how long.
         rate: frames per second.
+        into: an open file that is written in place of the path.
     """
     from salon_taxonomy.video_encoding import encode
 
-    encode(path, clip.frames(max(1, round(seconds * rate))), size=(CANVAS, CANVAS), rate=rate)
+    encode(path, clip.frames(max(1, round(seconds * rate))), size=(CANVAS, CANVAS), rate=rate, into=into)
     return path
 
 

@@ -17,6 +17,8 @@ and by the generic forms, for questions of one's own:
     yes or no          parse_yes_or_no          –                     bool
     a label of a menu  parse_choice             –                     str
     a mark of a scale  parse_scale              –                     int
+    words              parse_text               –                     str
+    a numbered list    parse_list               –                     a tuple of str
     a JSON object      parse_object             –                     what the caller makes of it
     … one of its keys  parse_value              –                     what the caller makes of it
     one of two         parse_pair_verdict       –                     SideVerdict
@@ -42,8 +44,10 @@ from salon_taxonomy.answers.artifact_bench import (
 from salon_taxonomy.answers.forms import (
     OffMenuError,
     parse_choice,
+    parse_list,
     parse_object,
     parse_scale,
+    parse_text,
     parse_value,
     parse_yes_or_no,
 )
@@ -83,6 +87,7 @@ __all__ = [
     "answer_probabilities",
     "magicmirror_json",
     "parse_choice",
+    "parse_list",
     "parse_magicmirror",
     "parse_magicmirror_json",
     "parse_object",
@@ -91,6 +96,7 @@ __all__ = [
     "parse_prism",
     "parse_r3",
     "parse_scale",
+    "parse_text",
     "parse_value",
     "parse_video_choice",
     "parse_yes_no",

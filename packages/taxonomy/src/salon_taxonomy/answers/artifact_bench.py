@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from salon_taxonomy.answers.outcome import Outcome, Parsed, Unparsed
-from salon_taxonomy.answers.reading import Fidelity, SplitReply, checked_fidelity, is_refusal, split_reply
+from salon_taxonomy.answers.reading import Fidelity, SplitReply, checked_fidelity, is_refusal, refused, split_reply
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Reason
 
@@ -119,7 +119,7 @@ def parse_yes_no(text: str, *, fidelity: Fidelity = "paper") -> Outcome[YesNoAns
     else:
         word = _last(_ANSWER_YES_NO, lowered)
         if word is None and is_refusal(heard.answer):
-            return _refused(heard)
+            return refused(heard)
         if word is None and (doubt := _doubt(_YES_NO, lowered, "both yes and no")):
             return Unparsed(Reason.MALFORMED, doubt, heard.reasoning)
         word = word or _last(_YES_NO, lowered)
@@ -149,7 +149,7 @@ def parse_video_choice(text: str, *, fidelity: Fidelity = "paper") -> Outcome[Vi
         letter = _last(_RELEASED_VIDEO, lowered)
     else:
         if is_refusal(heard.answer):
-            return _refused(heard)
+            return refused(heard)
         whole = lowered.strip(_WRAPPING)
         letter = whole if whole in ("a", "b") else _last(_ANSWER_VIDEO, lowered)
         if letter is None and (doubt := _doubt(_VIDEO, lowered, "both videos")):
@@ -196,7 +196,7 @@ def parse_option_letters(text: str, options: int = 6, *, fidelity: Fidelity = "p
         letters = _LETTER.findall(heard.answer.upper())
     else:
         if is_refusal(heard.answer):
-            return _refused(heard)
+            return refused(heard)
         listed = _listed(heard.answer)
         if listed is None and _WORD_LETTER.search(heard.answer):
             return _nothing(heard, "a letter may be a word, so no sure choice of options")
@@ -260,7 +260,3 @@ def _heard(heard: SplitReply, answer: A) -> Parsed[A]:
 
 def _nothing(heard: SplitReply, what: str) -> Unparsed:
     return Unparsed(Reason.MALFORMED, f"{what} is in the reply", heard.reasoning)
-
-
-def _refused(heard: SplitReply) -> Unparsed:
-    return Unparsed(Reason.REFUSED, f"the reply begins {heard.answer[:40]!r}", heard.reasoning)

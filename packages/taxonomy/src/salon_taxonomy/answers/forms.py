@@ -1,4 +1,4 @@
-"""Generic answers: yes or no, a label of a menu, a mark on a scale, a JSON object.
+"""Generic answers: yes or no, a label of a menu, a mark on a scale, a JSON object, a text, a numbered list.
 
 The forms of questions that a user writes, and of MagicBench's question about the subject. A reply may reason first; its last
 line is the answer, best behind "Answer:". Prose is not searched for words of the menu, so "I have no idea" answers nothing.
@@ -11,7 +11,7 @@ from functools import cache
 from typing import Final, TypeVar
 
 from salon_taxonomy.answers.outcome import Note, Outcome, Parsed, Unparsed
-from salon_taxonomy.answers.reading import SplitReply, is_refusal, last_object, rejected, split_object, split_reply
+from salon_taxonomy.answers.reading import SplitReply, is_refusal, last_object, refused, rejected, split_object, split_reply
 from salon_taxonomy.answers.strict_json import Json, JsonError, strict_json
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Reason
@@ -30,6 +30,8 @@ _NUMBER: Final = re.compile(
 _LONGEST_LINE: Final = 80
 _LONGEST_SHOWN: Final = 40
 _MOST_SHOWN: Final = 8
+_MOST_ITEMS: Final = 100
+_BETWEEN_ITEMS: Final = " \t\r\n;*"
 
 
 class OffMenuError(ValueError):
@@ -158,6 +160,48 @@ def parse_object(text: str, read: Callable[[dict[str, Json]], V]) -> Outcome[V]:
     return Parsed(answer, heard.reasoning, (*heard.notes, *fragment.notes))
 
 
+def parse_text(text: str) -> Outcome[str]:
+    """Read a reply in words: all of it but its reasoning.
+
+    Example:
+        >>> parse_text("<think>A dog, then?</think>A dog runs to a tree.").answer
+        'A dog runs to a tree.'
+        >>> parse_text("I'm sorry, I can't view videos.").reason
+        <Reason.REFUSED: 'refused'>
+    """
+    heard = split_reply(text)
+    if isinstance(heard, Unparsed):
+        return heard
+    if is_refusal(heard.answer):
+        return refused(heard)
+    return Parsed(heard.answer, heard.reasoning, heard.notes)
+
+
+def parse_list(text: str) -> Outcome[tuple[str, ...]]:
+    """Read a numbered list: its items from 1, each on lines of its own, or behind the one before.
+
+    Example:
+        >>> parse_list("1. A dog runs.\\n2. It lies down.").answer
+        ('A dog runs.', 'It lies down.')
+        >>> parse_list("1. A dog runs; 2. it lies down.").answer
+        ('A dog runs', 'it lies down.')
+        >>> [parse_list(reply).reason.value for reply in ("", "A dog runs.", "1. A dog runs.\\n2. ")]
+        ['empty', 'malformed', 'malformed']
+    """
+    outcome = parse_text(text)
+    if isinstance(outcome, Unparsed):
+        return outcome
+    starts: list[re.Match[str]] = []
+    while len(starts) < _MOST_ITEMS and (start := _item(outcome.answer, starts)) is not None:
+        starts.append(start)
+    ends = [*(start.start() for start in starts[1:]), len(outcome.answer)]
+    items = tuple(outcome.answer[start.end() : end].strip(_BETWEEN_ITEMS) for start, end in zip(starts, ends, strict=False))
+    if not all(map(str.strip, items)) or not items:
+        problem = f"item {items.index('') + 1} of the list is empty" if items else "there is no numbered list in the reply"
+        return Unparsed(Reason.MALFORMED, problem, outcome.reasoning)
+    return Parsed(items, outcome.reasoning, outcome.notes)
+
+
 def parse_value(text: str, key: str, read: Callable[[Json], V]) -> Outcome[V]:
     """Read the value of one key of the last JSON object of a reply.
 
@@ -185,6 +229,13 @@ def parse_value(text: str, key: str, read: Callable[[Json], V]) -> Outcome[V]:
 
     outcome = parse_object(text, of)
     return outcome if isinstance(outcome, Unparsed) else replace(outcome, notes=(*outcome.notes, *extra))
+
+
+def _item(text: str, before: Sequence[re.Match[str]]) -> re.Match[str] | None:
+    """Return where the next item of a numbered list begins: on a line, else behind a space or a semicolon."""
+    number, behind = len(before) + 1, before[-1].end() if before else 0
+    on_a_line = re.compile(rf"^[ \t*#-]{{0,8}}{number}[.)]\**(?=\s|$)", re.MULTILINE)
+    return on_a_line.search(text, behind) or re.compile(rf"(?<=[\s;]){number}[.)](?=\s|$)").search(text, behind)
 
 
 def _lines(heard: SplitReply) -> list[str]:
@@ -237,7 +288,7 @@ def _nothing_chosen(heard: SplitReply, problem: str) -> Unparsed:
     if _broken_off(heard):
         return Unparsed(Reason.TRUNCATED, "{ is opened and never closed", heard.reasoning)
     if is_refusal(heard.answer):
-        return Unparsed(Reason.REFUSED, f"the reply begins {heard.answer[:_LONGEST_SHOWN]!r}", heard.reasoning)
+        return refused(heard)
     marked = _ANSWER.search((_lines(heard) or [""])[-1])
     if marked is not None:
         other = marked[1].strip(_WRAPPING)[:_LONGEST_SHOWN]

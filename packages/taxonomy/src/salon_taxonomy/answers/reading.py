@@ -33,6 +33,7 @@ _REFUSAL = re.compile(
     r"(?:assist|help|comply|view|watch|access|process|fulfil|provide|engage|evaluate|answer|judge|rate|score)"
 )
 _REFUSAL_OPENING = 200
+_LONGEST_SHOWN = 40
 LONGEST_REPLY = 1_000_000
 """Characters of a reply that is read; models write at most about 500,000 in one reply."""
 
@@ -252,8 +253,13 @@ def nothing_found(heard: SplitReply, wanted: str) -> Unparsed:
     if wanted in heard.answer:
         return Unparsed(Reason.TRUNCATED, f"{wanted} is opened and never closed", heard.reasoning)
     if is_refusal(heard.answer):
-        return Unparsed(Reason.REFUSED, f"the reply begins {heard.answer[:40]!r}", heard.reasoning)
+        return refused(heard)
     return Unparsed(Reason.MALFORMED, f"no {wanted}…}} is in the reply", heard.reasoning)
+
+
+def refused(heard: SplitReply) -> Unparsed:
+    """Return the reason of a reply that declines, with its beginning."""
+    return Unparsed(Reason.REFUSED, f"the reply begins {heard.answer[:_LONGEST_SHOWN]!r}", heard.reasoning)
 
 
 def is_refusal(answer: str) -> bool:

@@ -26,6 +26,10 @@ class BackboneSection(ConfigurationTable):
         rank: of low-rank adapters (LoRA) on the backbone's attention, which are merged into the result; 0: the head alone
             learns; None: every weight does.
         alpha: the adapters' scale is ``alpha / rank``; None: twice the rank.
+        fix_rate: share of the layers of each tower, from the first, that do not learn, nor what embeds their input.
+        activation_checkpointing: compute activations again instead of keeping them: less memory, about a third more time.
+        least_pixels, most_pixels: width × height that a picture is scaled to, for processors that scale (Qwen's); None: the
+            processor's own.
     """
 
     name: Text
@@ -34,6 +38,10 @@ class BackboneSection(ConfigurationTable):
     dtype: Literal["float32", "bfloat16"] = "float32"
     rank: Annotated[int, Field(ge=0)] | None = None
     alpha: Whole | None = None
+    fix_rate: Annotated[float, Field(ge=0, le=1)] = 0.0
+    activation_checkpointing: bool = False
+    least_pixels: Whole | None = None
+    most_pixels: Whole | None = None
 
 
 class PreferenceSection(ConfigurationTable):
@@ -54,7 +62,10 @@ class RewardLearningSection(ConfigurationTable):
         rater_noise: chance that a vote is for the other picture whatever the rewards; below a half.
         epochs: passes over the pairs.
         batch: pairs of an update.
-        learning_rate: of AdamW, at its highest; it rises over the first tenth and falls to 0 as a cosine.
+        device_batch: pairs that are computed at once; None: the whole batch. The rest is accumulated.
+        learning_rate: of AdamW, at its highest.
+        schedule: of the learning rate after the warm-up; ``linear`` and ``cosine`` end at 0.
+        warmup_ratio: share of the updates over which the learning rate rises.
         weight_decay: of AdamW.
     """
 
@@ -62,7 +73,10 @@ class RewardLearningSection(ConfigurationTable):
     rater_noise: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
     epochs: Whole = 4
     batch: Whole = 16
+    device_batch: Whole | None = None
     learning_rate: Positive = 1e-4
+    schedule: Literal["constant", "linear", "cosine"] = "cosine"
+    warmup_ratio: Annotated[float, Field(ge=0, lt=1)] = 0.1
     weight_decay: NonNegative = 0.01
 
 

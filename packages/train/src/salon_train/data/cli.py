@@ -205,7 +205,7 @@ def _lengths(dataset: Any, name: str, limit: int | None) -> "TokenLengths":
     from salon_train.data.lengths import token_lengths
 
     try:
-        processor = AutoProcessor.from_pretrained(name, local_files_only=True)  # type: ignore[no-untyped-call]
+        processor = AutoProcessor.from_pretrained(name, local_files_only=True, trust_remote_code=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"cannot be loaded from this machine ({reason}):", column="processor", value=name) from error

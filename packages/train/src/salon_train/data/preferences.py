@@ -1,14 +1,14 @@
 """Read preference data: the pairs of ``salon votes pairs``, any table with a prompt, a chosen and a rejected picture, or a
 released set as its authors wrote it (HPDv3, Pick-a-Pic, ImageRewardDB and others)."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from salon_console.table_rows import TableRow, table_rows
 from salon_ranking.agreement.pair_sets import form_of, read_pairs
-from salon_ranking.preferences import comparable_text
+from salon_ranking.near_prompts import comparable_text
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.picture_decoding import DEFAULT_LIMITS, decode
@@ -55,8 +55,15 @@ class Preference:
     votes: tuple[float, float, float]
     split: str
 
+    @property
+    def identity(self) -> list[object]:
+        """The values that a resumed run must find again: prompt, votes, pictures by name and by the size of their files."""
+        sides = (self.chosen, self.rejected)
+        sizes = [len(side.content) if isinstance(side, EncodedPicture) else side.stat().st_size for side in sides]
+        return [self.prompt, *map(str, sides), *sizes, *self.votes]
 
-def read_preferences(file: Path) -> list[Preference]:
+
+def read_preferences(file: Path, remarks: list[str] | None = None) -> list[Preference]:
     """Return the pairs of a table.
 
     Args:
@@ -64,26 +71,29 @@ def read_preferences(file: Path) -> list[Preference]:
             folder; where there are no ``votes_chosen``, ``votes_rejected`` and ``ties``, each row is one vote, and where there
             is no ``split``, all learn. Or a released set that :func:`salon_ranking.agreement.read_pairs` knows by its columns:
             its ties are votes for neither, and all learn. Pictures inside a file (Pick-a-Pic's Parquet) are held in memory.
+        remarks: leave out the rows of a released set that cannot be used, or whose pictures are not there, and append here how
+            many and why; None: the first of them is an error. In a table of one's own it always is.
 
     Raises:
         InputError: a cell is missing or wrong, a file is not there, no pair is to learn from, or a prompt (case, spaces and
-            Unicode form aside) or two pictures are in both splits.
-        AgreementError: a cell of a released set is wrong.
+            Unicode form aside) or a picture is in both splits.
+        AgreementError: a cell of a released set is wrong; with ``remarks``, all rows are.
     """
     first = next(table_rows(file), None)
     form = "plain" if first is None or SIDES[1] in first.cells else form_of(file)
-    pairs = [_preference(row, file.parent) for row in table_rows(file)] if form == "plain" else [*_released(file, form)]
+    pairs = [_preference(row, file.parent) for row in table_rows(file)] if form == "plain" else _released(file, form, remarks)
     learned, tested = ([pair for pair in pairs if pair.split == split] for split in SPLITS)
     if not learned:
         raise InputError("no pair is to learn from", source=file, column="split")
     prompts = {comparable_text(pair.prompt) for pair in learned}
-    pictures = {frozenset((pair.chosen, pair.rejected)) for pair in learned}
+    pictures = {side for pair in learned for side in (pair.chosen, pair.rejected)}
     for pair in tested:
         if comparable_text(pair.prompt) in prompts:
             hint = "`salon votes pairs` splits by prompt."
             raise InputError("a prompt is in both splits:", source=file, column="prompt", value=pair.prompt, hint=hint)
-        if frozenset((pair.chosen, pair.rejected)) in pictures:
-            raise InputError("two pictures are in both splits:", source=file, column="chosen", value=str(pair.chosen))
+        for column, side in zip(SIDES, (pair.chosen, pair.rejected), strict=True):
+            if side in pictures:
+                raise InputError("a picture is in both splits:", source=file, column=column, value=str(side))
     return pairs
 
 
@@ -102,8 +112,8 @@ def _preference(row: TableRow, folder: Path) -> Preference:
     return Preference(prompt, files[0], files[1], (chosen, rejected, ties), split)
 
 
-def _released(file: Path, form: str) -> Iterator[Preference]:
-    """Yield the pairs of a released set."""
+def _released(file: Path, form: str, remarks: list[str] | None) -> list[Preference]:
+    """Return the pairs of a released set; with ``remarks``, those that can be used."""
     if form in _OF_VIDEOS:
         raise InputError("holds pairs of videos, and models learn from pictures here:", source=file, value=form)
     inside: dict[str, EncodedPicture] = {}
@@ -112,23 +122,45 @@ def _released(file: Path, form: str) -> Iterator[Preference]:
         for name, content in columns:
             if isinstance(row.cells.get(content), bytes):
                 inside[str(row.cells[name])] = EncodedPicture(str(row.cells[name]), row.cells[content])
-    for pair in read_pairs(file, form).iter_rows(named=True):
-        pictures: list[Path | EncodedPicture] = []
-        for side in "ab":
-            name = pair[f"picture_{side}"] or ""
-            path = file.parent / name
-            if name not in inside and not (name and path.is_file()):
-                where = f"pair {pair['battle_id']}"
-                raise InputError(f"{where} has no such picture:", source=file, column=f"picture_{side}", value=name)
-            pictures.append(inside.get(name) or path)
-        if pictures[0] == pictures[1]:
-            raise InputError(f"pair {pair['battle_id']} has one picture twice:", source=file, value=str(pictures[0]))
-        won = {"model_a": (1.0, 0.0, 0.0), "model_b": (0.0, 1.0, 0.0)}.get(pair["winner"], (0.0, 0.0, 1.0))
-        if pair["votes_a"] is not None and pair["votes_a"] + pair["votes_b"]:
-            won = (float(pair["votes_a"]), float(pair["votes_b"]), 0.0)
-        if pair["winner"] == "model_b":
-            pictures, won = pictures[::-1], (won[1], won[0], won[2])
-        yield Preference((pair["prompt"] or "").strip(), pictures[0], pictures[1], won, SPLITS[0])
+    pairs: list[Preference] = []
+    without: list[InputError] = []
+    for pair in read_pairs(file, form, remarks=remarks).iter_rows(named=True):
+        try:
+            pairs.append(_released_pair(pair, file, inside))
+        except InputError as error:
+            if remarks is None:
+                raise
+            without.append(error)
+    if without and not pairs:
+        raise without[0]
+    if without and remarks is not None:
+        whole = len(pairs) + len(without)
+        remarks.append(f"{len(without):,} of {whole:,} pairs of {file.name} lack a picture and are left out: {without[0]}")
+    return pairs
+
+
+def _released_pair(pair: Mapping[str, Any], file: Path, inside: Mapping[str, EncodedPicture]) -> Preference:
+    """Return a pair of a released set.
+
+    Raises:
+        InputError: a picture is missing, or both are one.
+    """
+    pictures: list[Path | EncodedPicture] = []
+    for side in "ab":
+        name = pair[f"picture_{side}"] or ""
+        path = file.parent / name
+        if name not in inside and not (name and path.is_file()):
+            where = f"pair {pair['battle_id']}"
+            raise InputError(f"{where} has no such picture:", source=file, column=f"picture_{side}", value=name)
+        pictures.append(inside.get(name) or path)
+    if pictures[0] == pictures[1]:
+        raise InputError(f"pair {pair['battle_id']} has one picture twice:", source=file, value=str(pictures[0]))
+    won = {"model_a": (1.0, 0.0, 0.0), "model_b": (0.0, 1.0, 0.0)}.get(pair["winner"], (0.0, 0.0, 1.0))
+    if pair["votes_a"] is not None and pair["votes_a"] + pair["votes_b"]:
+        won = (float(pair["votes_a"]), float(pair["votes_b"]), 0.0)
+    if pair["winner"] == "model_b":
+        pictures, won = pictures[::-1], (won[1], won[0], won[2])
+    return Preference((pair["prompt"] or "").strip(), pictures[0], pictures[1], won, SPLITS[0])
 
 
 def _count(row: TableRow, name: str) -> float:

@@ -45,7 +45,7 @@ def demo(folder: Path, seeds: int, first_seed: int, again: bool, quick: bool, ou
     from rich.console import Console
 
     from salon_train.demo.page import study_page
-    from salon_train.demo.recipe import QUICK, Recipe
+    from salon_train.demo.recipe import QUICK, QUICK_WARNING, Recipe
     from salon_train.demo.study import DEMO, finished_stages, run_study
     from salon_train.over_seeds import SeedBars
 
@@ -63,7 +63,7 @@ def demo(folder: Path, seeds: int, first_seed: int, again: bool, quick: bool, ou
     except InputError as error:
         raise click.ClickException(str(error)) from error
     table, further = _tables(measured)
-    warning = ["--quick trains for a few steps only: these numbers say nothing about the method."] if quick else []
+    warning = [QUICK_WARNING] if quick else []
     deliver(
         table,
         [{name: getattr(each, name) for name in _FIELDS} | dict(each.numbers) for each in measured],
@@ -97,7 +97,7 @@ def _tables(measured: "Sequence[ArmNumbers]") -> tuple[Table, list[Table | str]]
 @click.command()
 @click.argument("folder", type=InputPath(file_okay=False, made=True), default=Path("salon-loop"))
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of everything that is drawn.")
-@click.option("--quick", is_flag=True, help="1,000 votes to learn from in place of 5,000.")
+@click.option("--quick", is_flag=True, help="1,000 votes in place of 5,000, fewer steps: six minutes.")
 @OUTPUT
 @FORMAT
 @resumable
@@ -117,8 +117,9 @@ def loop(folder: Path, seed: int, quick: bool, output: Path | None, form: str) -
 
     from salon_train.demo.loop import QUICK, LoopSettings, run_loop
     from salon_train.over_seeds import SeedBars
+    from salon_train.run.callbacks import quiet
 
-    with SeedBars(Console(stderr=True)) as bars:
+    with quiet(), SeedBars(Console(stderr=True)) as bars:
         found = run_loop(folder, seed=seed, settings=QUICK if quick else LoopSettings(), tell=bars)
     arms = Table(
         ("Arm", "Truth", "Learned", "Held out", "Gain over base", "Votes: Elo", "Win rate"),
@@ -162,6 +163,6 @@ _LOOP = (
 
 
 def _interval(values: "Sequence[float | None]", form: str = ".3f") -> str:
-    """Return an estimate with its interval, without one where there is none."""
+    """Return an estimate with its interval, if it has one."""
     estimate, low, high = (None if value is None else format(value, form) for value in values)
     return f"{estimate}" if low is None else f"{estimate} [{low}, {high}]"

@@ -8,7 +8,8 @@
 
     FOLDER/study.json          the settings; a folder contains one study
     FOLDER/seed-N/votes/       the pictures that were voted about, and pairs.csv
-    FOLDER/seed-N/clip/        the reward model's backbone; FOLDER/seed-N/reward-model/: its run
+    FOLDER/seed-N/clip/        the reward model's backbone, which learned the captions of the base's lessons
+    FOLDER/seed-N/reward-model/  its run
     FOLDER/seed-N/ARM.json     the measurements of an arm, written when it has ended; ARM.safetensors: its weights
     FOLDER/seed-N/round.json   the last votes, the truth, and how well the reward model tells the raters' choices
 
@@ -38,6 +39,8 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
 from salon_train.configuration.reward_model import configured
 from salon_train.data.preferences import read_preferences
+from salon_train.demo.captions import CaptionSettings, learn_captions
+from salon_train.demo.raters import RaterSettings, ink
 from salon_train.demo.shapes import HELD_OUT, LEARNED, PROMPTS, SIDE, DrawnPolicy, Obedience, TinyUNet, teach
 from salon_train.image_policy.arms import claim_folder, run_arm
 from salon_train.image_policy.picture_pairs import PicturePairs
@@ -48,8 +51,8 @@ from salon_train.image_policy.small import Imitation, ImitationSettings
 from salon_train.image_policy.training import (
     Drawn,
     FlowGRPO,
+    FlowReward,
     PolicyLearner,
-    RewardFunction,
     RewardSettings,
     diversity,
     one_thread,
@@ -57,9 +60,10 @@ from salon_train.image_policy.training import (
 from salon_train.models.tiny import build_tiny_clip
 from salon_train.over_seeds import SeedProgress, Tell
 from salon_train.reward_model.stage import train_reward_model
+from salon_train.seeds import generator_of, torch_seed
 
 TRUTH: Final = f"scorer:{Obedience.__module__}:{Obedience.__name__}"
-_VOTES, _CHECK, _MEASURE, _ROUND = (2**40 + number * 2**36 for number in range(4))
+_VOTES, _CHECK, _MEASURE, _ROUND = (2**30 + number * 2**28 for number in range(4))
 """Seeds of pictures and votes: to learn from, to measure the reward model with, of measurements by step, of the last round."""
 _AT_ONCE: Final = 250
 
@@ -80,50 +84,6 @@ class LoopArm(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class RaterSettings:
-    """Simulated raters.
-
-    Attributes:
-        count: raters, who take turns at random.
-        sharpness: what a difference of 1 in truth adds to the logit of a vote.
-        bias: what a difference of 1 in ink adds, in the mean of the raters; ink is 0 (white) to 1 (black).
-        spread: standard deviation of the bias over raters.
-    """
-
-    count: int = 20
-    sharpness: float = 4.0
-    bias: float = 8.0
-    spread: float = 4.0
-
-    def utility(self, pictures: Tensor, truth: Tensor) -> Tensor:
-        """Return what the mean rater gives each picture, shape (pictures,)."""
-        return self.sharpness * truth + self.bias * _ink(pictures)
-
-    def vote(self, first: Tensor, second: Tensor, gap: Tensor, generator: torch.Generator) -> Tensor:
-        """Return whether each vote is for the first picture, shape (pairs,).
-
-        Args:
-            first, second: pictures, shape (pairs, 3, height, width), values from 0 to 1.
-            gap: the truth of the first less that of the second, shape (pairs,).
-            generator: of raters and votes.
-
-        Example:
-            >>> black, white = torch.zeros(50, 3, 2, 2), torch.ones(50, 3, 2, 2)
-            >>> chance = torch.Generator().manual_seed(0)
-            >>> RaterSettings(bias=50.0).vote(black, white, torch.zeros(50), chance).float().mean().item()
-            1.0
-        """
-        biases = self.bias + self.spread * torch.randn(self.count, generator=generator)
-        of = biases[torch.randint(self.count, (len(gap),), generator=generator)]
-        chance = torch.sigmoid(self.sharpness * gap + of * (_ink(first) - _ink(second)))
-        return torch.rand(len(gap), generator=generator) < chance
-
-
-def _ink(pictures: Tensor) -> Tensor:
-    return 1 - pictures.flatten(1).mean(1)
-
-
-@dataclass(frozen=True, slots=True)
 class LoopSettings:
     """Sizes of the experiment.
 
@@ -132,6 +92,7 @@ class LoopSettings:
         start: imitation from random weights.
         raters: who vote.
         votes: to learn from, each about a pair of its own.
+        captions: how the reward model's backbone learns, before the votes, from the pictures that the base imitates.
         epochs: passes of the reward model over the pairs.
         learning_rate: of the reward model.
         preferences: what both arms of Diffusion-DPO share.
@@ -145,8 +106,9 @@ class LoopSettings:
     start: ImitationSettings = field(default_factory=ImitationSettings)
     raters: RaterSettings = field(default_factory=RaterSettings)
     votes: int = 5000
-    epochs: int = 10
-    learning_rate: float = 1e-3
+    captions: CaptionSettings = field(default_factory=CaptionSettings)
+    epochs: int = 3
+    learning_rate: float = 1e-4
     preferences: PreferenceSettings = field(default_factory=PreferenceSettings)
     reward: RewardSettings = field(default_factory=RewardSettings)
     every: int = 20
@@ -200,12 +162,12 @@ def run_loop(
     return {**_read(numbers), "points": points}
 
 
-def adapted(name: str) -> RewardFunction:
+def adapted(name: str) -> FlowReward:
     """Return a reward in Flow-GRPO's signature, by its name."""
     return FlowGRPOReward(make_reward(name), on_unscored="nan")
 
 
-def _scores(reward: RewardFunction, pictures: Tensor, prompts: Sequence[str]) -> Tensor:
+def _scores(reward: FlowReward, pictures: Tensor, prompts: Sequence[str]) -> Tensor:
     return torch.tensor(list(reward(pictures, prompts, [{}] * len(prompts))[0]["avg"]))
 
 
@@ -230,7 +192,7 @@ def _run(folder: Path, arm: LoopArm, seed: int, settings: LoopSettings, tell: Te
             "learned": float(obeyed[learned].mean()),
             "held_out": float(obeyed[~learned].mean()),
             "proxy": float(preferred[learned].mean()),
-            "ink": float(_ink(pictures).mean()),
+            "ink": float(ink(pictures).mean()),
             "diversity": diversity(pictures * 2 - 1, asked),
         }
 
@@ -263,7 +225,7 @@ def learner_of(
     """
     if arm is LoopArm.BASE:
         with torch.random.fork_rng(devices=()):
-            torch.manual_seed(seed)
+            torch.manual_seed(torch_seed(seed))
             policy = DrawnPolicy(TinyUNet(settings.width))
         lessons = teach(settings.start.lessons, seed=seed, wrong=settings.start.wrong)
         return Imitation(policy, lessons, settings.start, seed=seed), settings.start.steps
@@ -288,7 +250,7 @@ def _model(folder: Path) -> str:
 
 def _drawn(policy: FlowPolicy, prompts: Sequence[str], settings: LoopSettings, *, seed: int) -> Tensor:
     """Draw pictures by the ODE, values from 0 to 1 in steps of 1/255 as in a file."""
-    start = torch.randn((len(prompts), *policy.shape), generator=torch.Generator().manual_seed(seed))
+    start = torch.randn((len(prompts), *policy.shape), generator=generator_of(seed))
     pictures = draw_with(policy, prompts, start, steps=settings.reward.ways, at_once=_AT_ONCE)[1]
     return pictures.mul(255).round() / 255
 
@@ -302,7 +264,7 @@ def _voted(folder: Path, prompts: Sequence[str], settings: LoopSettings, *, seed
     policy = _policy(folder, LoopArm.BASE, settings)
     first, second = _drawn(policy, [*prompts, *prompts], settings, seed=seed).chunk(2)
     truth = torch.stack([_scores(adapted(TRUTH), each, prompts) for each in (first, second)], 1)
-    generator = torch.Generator().manual_seed(seed + 1)
+    generator = generator_of(seed + 1)
     return first, second, truth, settings.raters.vote(first, second, truth[:, 0] - truth[:, 1], generator)
 
 
@@ -338,9 +300,13 @@ def _collect(folder: Path, seed: int, settings: LoopSettings, tell: Tell) -> Non
 
 def _learn_reward(folder: Path, seed: int, settings: LoopSettings, tell: Tell) -> None:
     """Train the reward model on the pairs; a finished or broken-off run continues by itself."""
-    backbone = folder / "clip"
-    if not (backbone / "model.safetensors").exists():
+    backbone, taught = folder / "clip", folder / "clip" / "taught.json"
+    if not taught.exists():
+        tell(f"seed {seed}: backbone of the reward model")
         build_tiny_clip(backbone, PROMPTS, seed=seed, image_size=SIDE)
+        pictures, captions = teach(settings.start.lessons, seed=seed, wrong=settings.start.wrong)
+        loss = learn_captions(backbone, pictures / 2 + 0.5, captions, settings.captions, seed=seed)
+        write_whole(taught, json.dumps({"loss": loss}) + "\n")
     tell(f"seed {seed}: reward model")
     values = {
         "run": {"folder": str(folder), "seed": seed},
@@ -374,7 +340,7 @@ def _last_round(folder: Path, seed: int, settings: LoopSettings) -> list[dict[st
     asked = [prompt for prompt in PROMPTS for _ in range(settings.per_prompt)]
     drawn = {arm: _drawn(_policy(folder, arm, settings), asked, settings, seed=_ROUND + 2 * seed) for arm in LoopArm}
     truth = {arm: _scores(adapted(TRUTH), pictures, asked) for arm, pictures in drawn.items()}
-    pairs, wins, generator = list(combinations(LoopArm, 2)), [], torch.Generator().manual_seed(_ROUND + 2 * seed + 1)
+    pairs, wins, generator = list(combinations(LoopArm, 2)), [], generator_of(_ROUND + 2 * seed + 1)
     for a, b in pairs:  # each with raters of its own
         wins += settings.raters.vote(drawn[a], drawn[b], truth[a] - truth[b], generator).tolist()
     columns = {

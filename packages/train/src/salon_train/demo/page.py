@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from salon_train.demo.experiment import Ablation, ArmNumbers
-from salon_train.demo.recipe import Recipe
+from salon_train.demo.recipe import QUICK, QUICK_WARNING, Recipe
 from salon_train.demo.summary import end, rise
 from salon_train.over_seeds import SeedMean, curve_over_seeds
 
@@ -52,8 +52,10 @@ def study_page(measured: Sequence[ArmNumbers], recipe: Recipe, *, title: str) ->
     lead = (
         "A vision-language model with random weights learns to assess drawn pictures: first by imitation, then from "
         "rewards (GRPO). A rising reward proves nothing, so what counts here is F1 on pictures that it never learned from. "
-        "Each seed draws its own pictures, weights and answers; intervals are 95% over seeds (Student's t)."
+        f"Each seed draws its own pictures, weights and answers; {_intervals(len(seeds))}"
     )
+    if recipe == QUICK:
+        lead = f"{QUICK_WARNING} {lead}"
     return render_page(title, lead=lead, facts=facts, sections=sections)
 
 
@@ -62,9 +64,9 @@ def _kinds(measured: Sequence[ArmNumbers], arms: Sequence[Ablation]) -> "list[Pa
 
     told = {
         Ablation.FULL: (
-            "GRPO undoes a biased cold start",
-            "The cold start was taught last by a teacher that calls most artifacts normal. The model can tell more than it "
-            "says; rewards bring it out. Nothing new is learned to be seen.",
+            "GRPO after a biased cold start",
+            "The cold start was taught last by a teacher that calls most artifacts normal. Rewards can bring out what the "
+            "model sees and does not say; whether they did is in the table.",
         ),
         Ablation.IMPROVE: (
             "GRPO after the best cold start",
@@ -98,7 +100,13 @@ def _rises(measured: Sequence[ArmNumbers], arm: Ablation) -> "Table":
         before = SeedMean.of(list(starts(measured, arm, metric).values()))
         rows.append([words, str(before), str(end(measured, arm, metric)), _signed(rise(measured, arm, metric))])
     columns = ("Held-out", "Cold start", "After GRPO", "Rise within seeds")
-    return Table(columns, rows, frozenset(columns[1:]), "Means over seeds with 95% intervals.")
+    seeds = rise(measured, arm).seeds
+    caption = "Means over seeds with 95% intervals." if seeds > 1 else "One seed, so without intervals."
+    return Table(columns, rows, frozenset(columns[1:]), caption)
+
+
+def _intervals(seeds: int) -> str:
+    return "intervals are 95% over seeds (Student's t)." if seeds > 1 else "one seed has no interval."
 
 
 def _points(measured: Sequence[ArmNumbers], name: str) -> list[dict[str, Any]]:

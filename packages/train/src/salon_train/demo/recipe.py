@@ -61,3 +61,5 @@ class Recipe:
 
 QUICK: Final = Recipe(pictures=400, reasoned=400, held_out=80, sft_steps=60, bias_steps=8, grpo_steps=8, every=4)
 """So small that nothing is learned; to see that everything runs."""
+QUICK_WARNING: Final = "--quick trains for a few steps only: these numbers say nothing about the method."
+"""What a run of :data:`QUICK` prints and its page begins with."""

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from salon_taxonomy.errors import InputError
 from salon_train.image_policy.small import SmallPolicy, SmallUNet
+from salon_train.seeds import torch_seed
 
 LETTERS: Final = 3
 SHAPE: Final = (1, 12, 28)
@@ -135,5 +136,5 @@ def word_policy(width: int, *, seed: int) -> SmallPolicy:
         342516
     """
     with torch.random.fork_rng(devices=()):
-        torch.manual_seed(seed)
+        torch.manual_seed(torch_seed(seed))
         return SmallPolicy(SmallUNet(LetterEncoder(width), width, SHAPE[0]), SHAPE, letters_of)

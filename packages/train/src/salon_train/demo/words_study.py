@@ -33,8 +33,9 @@ from salon_train.image_policy.arms import claim_folder, run_arm
 from salon_train.image_policy.policy import FlowPolicy, draw_with
 from salon_train.image_policy.sheet import picture_sheet
 from salon_train.image_policy.small import Imitation, ImitationSettings, SmallPolicy
-from salon_train.image_policy.training import FlowGRPO, PolicyLearner, RewardFunction, RewardSettings, diversity, one_thread
+from salon_train.image_policy.training import FlowGRPO, FlowReward, PolicyLearner, RewardSettings, diversity, one_thread
 from salon_train.over_seeds import SeedProgress, Tell
+from salon_train.seeds import generator_of
 
 REWARD: Final = "scorer:ocr:similarity,line"
 """1 less the edit distance over the length, of the word and what RapidOCR's recogniser reads in the whole picture."""
@@ -150,7 +151,7 @@ def run_words(
     return [_read(folder / f"seed-{each}" / f"{arm}.json") for each in seeds for arm in WordArm]
 
 
-def _run(folder: Path, arm: WordArm, seed: int, settings: WordSettings, reward: RewardFunction, tell: Tell) -> None:
+def _run(folder: Path, arm: WordArm, seed: int, settings: WordSettings, reward: FlowReward, tell: Tell) -> None:
     numbers = folder / f"{arm}.json"
     if numbers.exists():
         return
@@ -178,7 +179,7 @@ def _run(folder: Path, arm: WordArm, seed: int, settings: WordSettings, reward: 
 
 
 def _learner(
-    folder: Path, arm: WordArm, seed: int, settings: WordSettings, reward: RewardFunction
+    folder: Path, arm: WordArm, seed: int, settings: WordSettings, reward: FlowReward
 ) -> tuple[PolicyLearner, int, int]:
     """Return what learns in an arm, its steps, and how many of them lie between two measurements."""
     policy = word_policy(settings.width, seed=seed)
@@ -195,7 +196,7 @@ def _learner(
 
 
 def _measure(
-    policy: FlowPolicy, settings: WordSettings, reward: RewardFunction, *, seed: int, step: int, paid: float | None
+    policy: FlowPolicy, settings: WordSettings, reward: FlowReward, *, seed: int, step: int, paid: float | None
 ) -> tuple[WordPoint, bytes]:
     """Draw words without chance after the first noise, from the same noise at every step of a seed, and read them.
 
@@ -204,7 +205,7 @@ def _measure(
     """
     _, *sets = word_sets(seed, choice=settings.choice, held_out=settings.held_out)
     asked = [prompt_of(word) for words in sets for word in words for _ in range(settings.pictures)]
-    start = torch.randn((len(asked), *policy.shape), generator=torch.Generator().manual_seed(_EVALUATION + seed))
+    start = torch.randn((len(asked), *policy.shape), generator=generator_of(_EVALUATION + seed))
     drawn, pictures = draw_with(policy, asked, start, steps=settings.reward.ways)
     scores, _ = reward(pictures, asked, [{}] * len(asked))
     first = settings.choice * settings.pictures

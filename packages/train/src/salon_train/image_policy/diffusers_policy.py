@@ -18,6 +18,7 @@ from salon_taxonomy.errors import InputError
 from salon_train.configuration.image import PolicySection
 from salon_train.image_policy.policy import Condition, FlowPolicy
 from salon_train.models.hub import HINT, hub_problem
+from salon_train.seeds import torch_seed
 
 _TARGETS: Final = tuple(
     f"attn.{name}" for name in ("to_q", "to_k", "to_v", "to_out.0", "add_q_proj", "add_k_proj", "add_v_proj", "to_add_out")
@@ -257,7 +258,7 @@ def _add_adapters(transformer: Any, section: PolicySection, seed: int) -> None:
     alpha = section.alpha or 2 * section.rank
     settings = LoraConfig(r=section.rank, lora_alpha=alpha, init_lora_weights="gaussian", target_modules=list(_TARGETS))
     with torch.random.fork_rng():
-        torch.manual_seed(seed)
+        torch.manual_seed(torch_seed(seed))
         transformer.add_adapter(settings)
     for parameter in transformer.parameters():
         if parameter.requires_grad:

@@ -1,6 +1,7 @@
 """Monitors of the pictures of ``salon train image``: does the policy game its reward?
 
-step's pictures ─┬─► grids, blur, saturation_drift, contrast_drift, diversity_loss, repeated_layout   against the first steps
+step's pictures ─┬─► grids, blur, saturation_drift, contrast_drift, diversity_loss, repeated_layout, watermarks
+                 │   against the first steps
 measurements ────┼─► reference_drift    against the pictures of the same noise before the first step
 rewards ─────────┴─► reward_metric_divergence    the reward rises while that of the prompts held out falls
 
@@ -17,16 +18,21 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from salon_rewards.monitors import AnswerForm, Reading, RewardMetricDivergence, StepBatch, Thresholds, Watched
 from salon_rewards.monitors.reading import no_reading, reading
 from salon_taxonomy.errors import InputError
 from salon_train.configuration.schema import MonitorsSection
+from salon_train.image_policy.picture_measures import (
+    Pictures,
+    contrast,
+    grids,
+    likeness,
+    marks,
+    saturation,
+    sharpness,
+    variety,
+)
 from salon_train.run.monitor_hook import RunWatch
-
-Pictures = NDArray[np.float32]
 
 BASELINE: Final = 10
 """Steps that the others are compared with."""
@@ -35,11 +41,6 @@ WINDOW: Final = 5
 _FEWEST: Final = 8
 _SURE: Final = 4.0
 """Standard errors by which a change must be larger than what the first steps explain."""
-_CROP: Final = 256
-_SIDE: Final = 32
-_LAYOUT: Final = 8
-_FINE: Final = 0.25
-"""Cycles per pixel from which a frequency is high."""
 _TINY: Final = 1e-9
 
 
@@ -58,113 +59,6 @@ class PictureBatch:
     prompts: Sequence[str]
     numbers: StepBatch
     drift: float | None = None
-
-
-def grids(pictures: Pictures, prompts: Sequence[str]) -> float:
-    """Return the share of high-frequency power in the strongest hundredth of frequencies, 0 to 1: a mean.
-
-    Power is that of the grey picture less its mean over 3 by 3 pixels; a regular pattern has its power in few frequencies,
-    which need not be the same in all pictures.
-
-    Example:
-        >>> noise = np.random.default_rng(0).random((8, 3, 32, 32), np.float32)
-        >>> grid = noise + np.tile(np.eye(2, dtype=np.float32), (16, 16))
-        >>> grids(noise, []) < 0.1 < 0.5 < grids(grid, [])
-        True
-    """
-    grey = _grey(_middle(pictures))
-    residual = grey - _mean_of_nine(grey)
-    down, across = (np.abs(np.fft.fftfreq(side)) for side in residual.shape[1:])
-    fine = np.maximum(down[:, None], across[None, :]) >= _FINE
-    power = np.sort(np.abs(np.fft.fft2(residual)[:, fine]) ** 2, axis=1)
-    strongest = power[:, -max(2, power.shape[1] // 100) :].sum(1)
-    return float((strongest / (power.sum(1) + _TINY)).mean())
-
-
-def sharpness(pictures: Pictures, prompts: Sequence[str]) -> float:
-    """Return the mean over pictures of what 3 by 3 pixels do not explain: variance of the residual over that of the grey.
-
-    Example:
-        >>> sharp = np.random.default_rng(0).random((8, 3, 32, 32), np.float32)
-        >>> sharpness(np.full((8, 3, 32, 32), 0.5, np.float32), []), sharpness(sharp, []) > 0.5
-        (0.0, True)
-    """
-    grey = _grey(_middle(pictures))
-    residual = grey - _mean_of_nine(grey)
-    return float((residual.var((1, 2)) / (grey.var((1, 2)) + _TINY)).mean())
-
-
-def saturation(pictures: Pictures, prompts: Sequence[str]) -> float:
-    """Return the mean of the largest channel less the smallest, 0 (grey) to 1.
-
-    Example:
-        >>> saturation(np.array([[1.0, 0.5, 0.0]], np.float32).reshape(1, 3, 1, 1), [])
-        1.0
-    """
-    return float((pictures.max(1) - pictures.min(1)).mean())
-
-
-def contrast(pictures: Pictures, prompts: Sequence[str]) -> float:
-    """Return the mean over pictures of the standard deviation of grey values, 0 to 0.5.
-
-    Example:
-        >>> contrast(np.array([0.0, 1.0] * 3, np.float32).reshape(1, 3, 1, 2), [])
-        0.5
-    """
-    return float(_grey(pictures).std((1, 2)).mean())
-
-
-def variety(pictures: Pictures, prompts: Sequence[str]) -> float | None:
-    """Return the mean difference between two pictures of one prompt in 32 by 32 cells, 0 to 1; None without two of a prompt.
-
-    Example:
-        >>> two = np.stack([np.zeros((3, 4, 4), np.float32), np.ones((3, 4, 4), np.float32)])
-        >>> variety(two, ["a", "a"]), variety(two, ["a", "b"])
-        (1.0, None)
-    """
-    cells = _cells(pictures, _SIDE).reshape(len(pictures), -1)
-    means = []
-    for own in _owned(prompts):
-        count = len(own)
-        if count > 1:
-            means.append(sum(np.abs(cells[own] - cells[one]).mean(1).sum() for one in own) / (count * (count - 1)))
-    return float(np.mean(means)) if means else None
-
-
-def likeness(pictures: Pictures, prompts: Sequence[str]) -> float | None:
-    """Return the mean correlation of the 8 by 8 grey layouts of two pictures of different prompts, -1 to 1; None of one prompt.
-
-    Example:
-        >>> half = np.repeat(np.array([0.0, 1.0], np.float32), 4)
-        >>> picture = np.tile(half, (3, 8, 1))
-        >>> round(likeness(np.stack([picture, picture]), ["a", "b"]), 3), likeness(np.stack([picture, 1 - picture]), ["a", "a"])
-        (1.0, None)
-    """
-    layouts = _cells(_grey(pictures)[:, None], _LAYOUT).reshape(len(pictures), -1)
-    layouts = layouts - layouts.mean(1, keepdims=True)
-    layouts = layouts / np.maximum(np.linalg.norm(layouts, axis=1, keepdims=True), _TINY)
-    groups = [(len(own), float((layouts[own].sum(0) ** 2).sum())) for own in _owned(prompts)]
-    pairs = len(pictures) ** 2 - sum(count**2 for count, _ in groups)
-    alike = float((layouts.sum(0) ** 2).sum()) - sum(square for _, square in groups)
-    return alike / pairs if pairs else None
-
-
-def drift(pictures: Pictures, first: Pictures, prompts: Sequence[str]) -> float | None:
-    """Return how far pictures are from those of the same noise and prompts before the first step.
-
-    Returns:
-        The mean difference over that between two first pictures of one prompt: 0 for no change, 1 where a picture has changed
-        as much as if its noise were another. None without two first pictures of a prompt that differ.
-
-    Example:
-        >>> first = np.random.default_rng(0).random((8, 3, 16, 16), np.float32)
-        >>> drift(first, first, ["a"] * 8), round(drift(first[::-1], first, ["a"] * 8), 1)
-        (0.0, 1.0)
-    """
-    apart = variety(first, prompts)
-    if apart is None or apart < _TINY:
-        return None
-    return float(np.abs(_cells(pictures, _SIDE) - _cells(first, _SIDE)).mean()) / apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +87,7 @@ PICTURE_MONITORS: Final = MappingProxyType(
         "contrast_drift": _Kind(contrast, lambda now, before: abs(_ratio(now, before)), 0.5, 1.0),
         "diversity_loss": _Kind(variety, lambda now, before: 1 - now / max(before, _TINY), 0.4, 0.7),
         "repeated_layout": _Kind(likeness, _way_to_one, 0.3, 0.6),
+        "watermarks": _Kind(marks, _way_to_one, 0.2, 0.5),
     }
 )
 """Monitors of a step's pictures by name."""
@@ -210,6 +105,7 @@ class PictureMonitor:
         warn, stop: None: its own.
 
     Example:
+        >>> import numpy as np
         >>> monitor = PictureMonitor("saturation_drift")
         >>> grey = np.full((8, 3, 4, 4), 0.5, np.float32)
         >>> red = grey * np.array([2, 1, 1], np.float32)[:, None, None]
@@ -359,41 +255,3 @@ def _builder(name: str) -> Callable[..., PictureMonitor]:
 def _spread(series: Sequence[float]) -> float:
     """Return the standard deviation of a series about its trend, from the differences of neighbours (von Neumann 1941)."""
     return math.sqrt(fmean((after - before) ** 2 for before, after in pairwise(series)) / 2)
-
-
-def _grey(pictures: Pictures) -> Pictures:
-    grey: Pictures = pictures.mean(1)
-    return grey
-
-
-def _middle(pictures: Pictures) -> Pictures:
-    """Return at most 256 by 256 pixels of the middle: fine patterns are lost when a picture is made smaller."""
-    height, width = pictures.shape[-2:]
-    top, left = max(0, (height - _CROP) // 2), max(0, (width - _CROP) // 2)
-    return pictures[..., top : top + _CROP, left : left + _CROP]
-
-
-def _mean_of_nine(grey: Pictures) -> Pictures:
-    """Return the mean of each pixel and its eight neighbours, edges repeated."""
-    padded = np.pad(grey, ((0, 0), (1, 1), (1, 1)), mode="edge")
-    height, width = grey.shape[1:]
-    shifted = [padded[:, down : down + height, across : across + width] for down in range(3) for across in range(3)]
-    mean: Pictures = np.mean(shifted, axis=0, dtype=np.float32)
-    return mean
-
-
-def _cells(pictures: Pictures, side: int) -> Pictures:
-    """Return the means of cells, of which there are at most ``side`` by ``side``; what is over at the edges is cut off."""
-    count, channels, height, width = pictures.shape
-    down, across = min(side, height), min(side, width)
-    whole = pictures[:, :, : height // down * down, : width // across * across]
-    cells: Pictures = whole.reshape(count, channels, down, height // down, across, width // across).mean((3, 5))
-    return cells
-
-
-def _owned(prompts: Sequence[str]) -> list[list[int]]:
-    """Return the places of each prompt's pictures."""
-    places: dict[str, list[int]] = {}
-    for place, prompt in enumerate(prompts):
-        places.setdefault(prompt, []).append(place)
-    return list(places.values())

@@ -17,20 +17,22 @@ import torch
 from salon_bench.suites.contract.prompt_files import read_prompts
 from salon_rewards import make_reward
 from salon_rewards.adapters import FlowGRPOReward
+from salon_rewards.callables.scorer import ScorerReward
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
 from salon_train.configuration.image import ImageConfiguration, ImageSection, PairSection
 from salon_train.data.preferences import Preference, read_preferences
 from salon_train.image_policy.diffusers_policy import DiffusersPolicy, load_policy
-from salon_train.image_policy.picture_monitors import PictureBoard, PictureWatch, drift
+from salon_train.image_policy.picture_measures import drift
+from salon_train.image_policy.picture_monitors import PictureBoard, PictureWatch
 from salon_train.image_policy.picture_pairs import PicturePairs
 from salon_train.image_policy.policy import draw_with
 from salon_train.image_policy.preferences import DiffusionDPO, PreferenceSettings
 from salon_train.image_policy.sheet import picture_sheet
 from salon_train.image_policy.training import (
     FlowGRPO,
+    FlowReward,
     PolicyLearner,
-    RewardFunction,
     RewardSettings,
     diversity,
     mean_reward,
@@ -43,6 +45,7 @@ from salon_train.run.events import NO_WATCHER, Fact, LogFile, TrainingEvent, Tra
 from salon_train.run.folder import RunFolder, StageRows
 from salon_train.run.processes import Processes
 from salon_train.run.stage import Trained, begun, first_and_last, logged_end
+from salon_train.seeds import generator_of
 
 _STAGE: Final = "image"
 _STATE: Final = "state.pt"
@@ -97,8 +100,10 @@ class _ImageRun:
 
     def __init__(self, configuration: ImageConfiguration, folder: RunFolder, watchers: TrainingWatchers) -> None:
         self._configuration, self._folder, self._watchers = configuration, folder, watchers
-        pairs = () if configuration.preferences is None else _learned_from(configuration.preferences)
+        remarks: list[str] = []
+        pairs = () if configuration.preferences is None else _learned_from(configuration.preferences, remarks)
         prompts, self._notes = _prompts_of(configuration, pairs)
+        self._notes += tuple(remarks)
         self._held_out: tuple[str, ...] = ()
         if configuration.evaluation.held_out is not None:
             self._held_out, notes = _prompts(configuration.evaluation.held_out)
@@ -108,9 +113,12 @@ class _ImageRun:
             raise InputError("is in both files of prompts:", source="--held-out", value=min(both), hint=hint)
         folder.learn_from(StageRows(pairs or prompts, (), identity=_identity))
         paid, seed = configuration.paid, configuration.run.seed
-        self._reward: RewardFunction | None = None
+        self._reward: FlowReward | None = None
         if paid is not None:
-            self._reward = FlowGRPOReward(make_reward(paid.reward, **paid.parameters), paid.on_unscored)
+            reward = make_reward(paid.reward, **paid.parameters)
+            if isinstance(reward, ScorerReward):
+                folder.learn_by(reward.scorer.version)
+            self._reward = FlowGRPOReward(reward, paid.on_unscored)
         self._policy: DiffusersPolicy = load_policy(configuration.policy, seed=seed)
         self._monitor = DegenerationMonitor(configuration.degeneration, _HINTS)
         self._watch = PictureWatch(
@@ -128,7 +136,7 @@ class _ImageRun:
     def _learner_of(self, prompts: Sequence[str], pairs: Sequence[Preference]) -> PolicyLearner:
         image, preferences, seed = self._configuration.image, self._configuration.preferences, self._configuration.run.seed
         if preferences is None:
-            reward = cast("RewardFunction", self._reward)  # configured() requires one without preferences
+            reward = cast("FlowReward", self._reward)  # configured() requires one without preferences
             return FlowGRPO(
                 self._policy,
                 reward,
@@ -194,7 +202,7 @@ class _ImageRun:
         """Draw without chance after the first noise, write a sheet of pictures, and measure the prompts held out."""
         section, image = self._configuration.evaluation, self._configuration.image
         asked = [prompt for prompt in self._held_out or self._shown for _ in range(section.pictures)]
-        noise = torch.Generator().manual_seed(_EVALUATION + self._configuration.run.seed)
+        noise = generator_of(_EVALUATION + self._configuration.run.seed)
         start = torch.randn((len(asked), *self._policy.shape), generator=noise)
         _, pictures = draw_with(self._policy, asked, start, steps=image.sampling_steps, at_once=image.at_once)
         sheet_pictures = pictures[: len(self._shown) * section.pictures]
@@ -256,13 +264,13 @@ def _learning(section: ImageSection) -> RewardSettings:
     )
 
 
-def _learned_from(section: PairSection) -> tuple[Preference, ...]:
+def _learned_from(section: PairSection, remarks: list[str]) -> tuple[Preference, ...]:
     """Return the pairs that are not for testing."""
-    return tuple(pair for pair in read_preferences(Path(section.file)) if pair.split == "train")
+    return tuple(pair for pair in read_preferences(Path(section.file), remarks) if pair.split == "train")
 
 
 def _identity(row: str | Preference) -> list[object]:
-    return [row] if isinstance(row, str) else [row.prompt, str(row.chosen), str(row.rejected), *row.votes]
+    return [row] if isinstance(row, str) else row.identity
 
 
 def _prompts_of(configuration: ImageConfiguration, pairs: Sequence[Preference]) -> tuple[tuple[str, ...], tuple[str, ...]]:

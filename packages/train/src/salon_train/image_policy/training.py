@@ -19,10 +19,11 @@ from salon_taxonomy.errors import InputError
 from salon_train.image_policy.flow import Noise, SampledStep, StepDistribution, chance_steps, draw, spread, step_distribution
 from salon_train.image_policy.policy import FlowPolicy, PromptedBatch
 from salon_train.run.early_abort import check_finite
+from salon_train.seeds import generator_of
 
 Drawn = Callable[[Tensor, Sequence[str], Tensor, int], object]
 """Called in each step with its pictures, their prompts and rewards, and the step's number."""
-RewardFunction = Callable[[Tensor, Sequence[str], Sequence[Mapping[str, Any]]], tuple[Mapping[str, Sequence[float]], Any]]
+FlowReward = Callable[[Tensor, Sequence[str], Sequence[Mapping[str, Any]]], tuple[Mapping[str, Sequence[float]], Any]]
 """Flow-GRPO's ``reward_fn``: pictures from 0 to 1, prompts and metadata to scores under ``avg``; NaN where missing."""
 
 _LONGEST: Final = 1_000_003
@@ -100,7 +101,7 @@ class PolicyLearner(ABC):
         self.optimizer.load_state_dict(state["optimizer"])
 
     def _chance(self, number: int) -> torch.Generator:
-        return torch.Generator().manual_seed(self._seed * _LONGEST + number)
+        return generator_of(self._seed * _LONGEST + number)
 
     def _turn(self, number: int, count: int) -> int:
         """Return whose turn it is among ``count``; each pass over them has its own order."""
@@ -133,7 +134,7 @@ class RewardLearner(PolicyLearner):
     def __init__(
         self,
         policy: FlowPolicy,
-        reward: RewardFunction,
+        reward: FlowReward,
         settings: RewardSettings,
         *,
         prompts: Sequence[str],

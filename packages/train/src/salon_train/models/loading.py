@@ -7,6 +7,7 @@ folder or name ──► model + processor ──► frozen parts, or adapters (
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from salon_train.models.parts import PARTS, part_of, target_pattern
 
 _ADAPTER = "adapter_config.json"
 _LONGEST_ERROR = 300
-_FAILURES = (OSError, ImportError, RuntimeError, ValueError, LookupError, TypeError)
+_FAILURES = (OSError, ImportError, RuntimeError, ValueError, LookupError, TypeError, UnpicklingError)
 """What transformers raises for a model that it cannot load."""
 
 
@@ -95,6 +96,7 @@ def _weights(section: ModelSection, source: str, learning: bool, hub: str | None
             dtype=dtype,
             attn_implementation=section.attention,
             local_files_only=hub is not None,
+            trust_remote_code=False,
         )
     except _FAILURES as error:
         if hub is not None:
@@ -119,7 +121,9 @@ def load_processor(section: ModelSection, source: str, *, hub: str | None = None
     pixels = {"min_pixels": section.least_pixels, "max_pixels": section.most_pixels}
     limits = {name: value for name, value in pixels.items() if value is not None}
     try:
-        processor = processors.from_pretrained(source, revision=section.revision, local_files_only=hub is not None, **limits)
+        processor = processors.from_pretrained(
+            source, revision=section.revision, local_files_only=hub is not None, trust_remote_code=False, **limits
+        )
     except _FAILURES as error:
         if hub is not None:
             raise not_found("the processor cannot be loaded", source, hub) from error

@@ -1,7 +1,7 @@
 """Find a model's configuration without its weights: in a folder, the hub's cache, or Salon's table.
 
-The shapes of Qwen2.5-VL-7B and Qwen3-VL-8B are public facts of their configurations; with them a dry run of the published
-recipes needs no network.
+The shapes of Qwen-VL and BLIP-large are public facts of their configurations; with them a dry run of the published recipes
+needs no network.
 """
 
 from typing import Any, Final
@@ -54,6 +54,50 @@ KNOWN: Final[dict[str, tuple[str, dict[str, Any]]]] = {
             "tie_word_embeddings": False,
         },
     ),
+    "Qwen/Qwen2-VL-7B-Instruct": (
+        "qwen2_vl",
+        {
+            "text_config": {
+                "hidden_size": 3584,
+                "intermediate_size": 18944,
+                "num_hidden_layers": 28,
+                "num_attention_heads": 28,
+                "num_key_value_heads": 4,
+                "vocab_size": 152064,
+            },
+            "vision_config": {"depth": 32, "embed_dim": 1280, "hidden_size": 3584, "num_heads": 16, "patch_size": 14},
+            "tie_word_embeddings": False,
+        },
+    ),
+    "Qwen/Qwen2-VL-2B-Instruct": (
+        "qwen2_vl",
+        {
+            "text_config": {
+                "hidden_size": 1536,
+                "intermediate_size": 8960,
+                "num_hidden_layers": 28,
+                "num_attention_heads": 12,
+                "num_key_value_heads": 2,
+                "vocab_size": 151936,
+            },
+            "vision_config": {"depth": 32, "embed_dim": 1280, "hidden_size": 1536, "num_heads": 16, "patch_size": 14},
+            "tie_word_embeddings": True,
+        },
+    ),
+    "Salesforce/blip-itm-large-coco": (
+        "blip",
+        {
+            "text_config": {"hidden_size": 768, "encoder_hidden_size": 1024, "num_attention_heads": 12, "vocab_size": 30524},
+            "vision_config": {
+                "hidden_size": 1024,
+                "intermediate_size": 4096,
+                "num_hidden_layers": 24,
+                "num_attention_heads": 16,
+                "image_size": 384,
+                "patch_size": 16,
+            },
+        },
+    ),
 }
 """Model type and sizes by name."""
 
@@ -72,7 +116,8 @@ def config_of(name: str, revision: str | None = None, *, hub: str | None = None)
     from transformers import AutoConfig
 
     try:
-        return AutoConfig.from_pretrained(name, revision=revision, local_files_only=hub is not None), True
+        options = {"revision": revision, "local_files_only": hub is not None, "trust_remote_code": False}
+        return AutoConfig.from_pretrained(name, **options), True
     except (OSError, ValueError) as error:
         if name not in KNOWN:
             problem = str(error).strip().partition("\n")[0][:200]

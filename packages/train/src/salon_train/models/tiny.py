@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from salon_taxonomy.errors import InputError
+from salon_train.seeds import torch_seed
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase, ProcessorMixin
@@ -169,7 +170,7 @@ def build_tiny_model(
 
     # The caller's own draws are not disturbed, and do not disturb ours.
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(torch_seed(seed))
         words = _Words(texts, pieces, only_data)
         model, processor = _llava(words, shape) if architecture is Architecture.LLAVA else _qwen(words, shape)
     folder.mkdir(parents=True, exist_ok=True)
@@ -220,7 +221,7 @@ def build_tiny_clip(folder: Path, texts: Sequence[str], *, seed: int, image_size
         text_config=text, vision_config=tower | {"image_size": image_size, "patch_size": 4}, projection_dim=width
     )
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(torch_seed(seed))
         model = library.CLIPModel(config)
     size = {"height": image_size, "width": image_size}
     pictures = CLIPImageProcessorPil(size=size, do_center_crop=False, crop_size=size)

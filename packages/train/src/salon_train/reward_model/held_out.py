@@ -23,9 +23,10 @@ def held_out_numbers(pairs: Sequence[Preference], gaps: ArrayLike, chances: Arra
     Returns:
         ``pairs`` (that more votes chose than rejected); ``accuracy``, their share in which the chosen picture has the higher
         reward, equal rewards one half, with ``accuracy_low`` and ``accuracy_high`` (95%, Student's t over prompts);
-        ``accuracy_clear``, of those in which no vote was for the other; ``ece``, expected calibration error in ten bins of the
-        chance of the picture that the model prefers, against the share of votes for it (Guo et al. 2017, arXiv 1706.04599);
-        ``log_loss``, the mean of -log of the chance of a pair's votes; where a tie has no chance, it is half a vote for either.
+        ``accuracy_clear`` and its interval, of those in which no vote was for the other; ``ece``, expected calibration error in
+        ten bins of the chance of the picture that the model prefers, against the share of votes for it (Guo et al. 2017, arXiv
+        1706.04599); ``log_loss``, the mean of -log of the chance of a pair's votes; where a tie has no chance, it is half a
+        vote for either.
 
     Example:
         >>> from pathlib import Path
@@ -38,23 +39,26 @@ def held_out_numbers(pairs: Sequence[Preference], gaps: ArrayLike, chances: Arra
     right = np.where(gap == 0.0, 0.5, (gap > 0.0).astype(np.float64))
     decided, clear = votes[:, 0] > votes[:, 1], (votes[:, 1] == 0.0) & (votes[:, 0] > 0.0)
     prompts = np.unique([pair.prompt for pair in pairs], return_inverse=True)[1]
-    counted = (right[decided], np.ones(int(decided.sum())))
-    sums = np.column_stack([np.bincount(prompts[decided], each) for each in counted]).astype(np.float64)
-    accuracy, (low, high) = (
-        ratio_with_interval(sums[sums[:, 1] > 0], within=(0.0, 1.0)) if decided.any() else (None, (None, None))
-    )
+    shares = [_share(right[among], prompts[among]) for among in (decided, clear)]
     decisive = votes[:, 0] + votes[:, 1]
     halves = np.where(told[:, 2] > 0.0, 0.0, votes[:, 2] / 2.0)
     learned = votes + np.column_stack([halves, halves, -2.0 * halves])
     return {
         "pairs": float(decided.sum()),
-        "accuracy": accuracy,
-        "accuracy_low": low,
-        "accuracy_high": high,
-        "accuracy_clear": float(right[clear].mean()) if clear.any() else None,
+        **dict(zip(("accuracy", "accuracy_low", "accuracy_high"), shares[0], strict=True)),
+        **dict(zip(("accuracy_clear", "accuracy_clear_low", "accuracy_clear_high"), shares[1], strict=True)),
         "ece": _calibration_error(votes[decisive > 0], told[decisive > 0]) if (decisive > 0).any() else None,
         "log_loss": float(-((learned * np.log(np.maximum(told, 1e-12))).sum(1) / votes.sum(1)).mean()) if len(votes) else None,
     }
+
+
+def _share(right: np.ndarray, prompts: np.ndarray) -> tuple[float | None, float | None, float | None]:
+    """Return the mean and its 95% interval by Student's t over prompts."""
+    if not len(right):
+        return None, None, None
+    sums = np.column_stack([np.bincount(prompts, right), np.bincount(prompts)]).astype(np.float64)
+    share, (low, high) = ratio_with_interval(sums[sums[:, 1] > 0], within=(0.0, 1.0))
+    return share, low, high
 
 
 def _calibration_error(votes: np.ndarray, told: np.ndarray) -> float:

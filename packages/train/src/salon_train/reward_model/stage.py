@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
+from transformers import get_scheduler
 
 from salon_judges.scorers.reward_network import RewardNetwork
 from salon_taxonomy.errors import InputError
@@ -32,14 +33,15 @@ from salon_train.run.events import NO_WATCHER, Fact, LogFile, TrainingEvent, Tra
 from salon_train.run.folder import RunFolder, StageRows
 from salon_train.run.processes import Processes
 from salon_train.run.stage import Trained, begun, first_and_last, logged_end
+from salon_train.seeds import generator_of, torch_seed
 
 _STAGE: Final = "reward-model"
 _STATE: Final = "state.pt"
 _LONGEST: Final = 1_000_003
-_RISING: Final = 0.1
-"""Share of the updates over which the learning rate rises."""
 _TIE_RATE: Final = 0.05
 """Least learning rate of the parameter of ties: one number, which rates for a backbone's weights would hardly move."""
+_SCHEDULES: Final = {"constant": "constant_with_warmup", "linear": "linear", "cosine": "cosine"}
+"""What transformers calls each schedule."""
 _TARGETS: Final = r".*\.(q_proj|k_proj|v_proj|out_proj|o_proj|qkv|proj)"
 
 
@@ -83,25 +85,30 @@ class _RewardModelRun:
     def __init__(self, configuration: RewardModelConfiguration, folder: RunFolder, watchers: TrainingWatchers) -> None:
         self._configuration, self._folder, self._watchers = configuration, folder, watchers
         learning = configuration.learning
-        pairs = read_preferences(Path(configuration.preferences.file))
+        self._notes: list[str] = []
+        pairs = read_preferences(Path(configuration.preferences.file), self._notes)
         if learning.loss not in ("davidson", "rao-kupper") and not any(pair.votes[0] != pair.votes[1] for pair in pairs):
             raise InputError("no pair is decided, from which this loss learns:", source="--loss", value=learning.loss)
         self._pairs = [pair for pair in pairs if pair.split == "train"]
         self._held_out = [pair for pair in pairs if pair.split == "test"]
-        folder.learn_from(StageRows(tuple(self._pairs), (), identity=_identity))
+        folder.learn_from(StageRows(tuple(self._pairs), (), identity=lambda pair: pair.identity))
         self._updates_of_epoch = math.ceil(len(self._pairs) / learning.batch)
         self._steps = learning.epochs * self._updates_of_epoch
-        torch.manual_seed(configuration.run.seed)
+        torch.manual_seed(torch_seed(configuration.run.seed))
         self._network, self._adapted = _network(configuration.backbone, unsure=learning.loss == "unsure")
         self._votes = VoteModel(learning.loss, learning.rater_noise).to(configuration.backbone.device)
         self._votes.begin_tie([pair.votes for pair in self._pairs])
         weights = [each for each in self._network.parameters() if each.requires_grad]
         ties = [*self._votes.parameters()]
         self._parameters = weights + ties
-        groups = [{"params": weights, "highest": learning.learning_rate}]
+        groups: list[dict[str, Any]] = [{"params": weights}]
         if ties:
-            groups.append({"params": ties, "highest": max(_TIE_RATE, learning.learning_rate), "weight_decay": 0.0})
+            groups.append({"params": ties, "lr": max(_TIE_RATE, learning.learning_rate), "weight_decay": 0.0})
         self._optimizer = torch.optim.AdamW(groups, learning.learning_rate, weight_decay=learning.weight_decay)
+        warmup = round(learning.warmup_ratio * self._steps)
+        self._schedule = get_scheduler(
+            _SCHEDULES[learning.schedule], self._optimizer, num_warmup_steps=warmup, num_training_steps=self._steps
+        )
         self._step = 0
 
     def train(self, checkpoint: Checkpoint | None, passed: Sequence[str]) -> Trained:
@@ -111,14 +118,14 @@ class _RewardModelRun:
             self._restore(torch.load(checkpoint.folder / _STATE, weights_only=True))
             self._step = checkpoint.step
         folder.begin(configuration)
-        for note in passed:
+        for note in (*passed, *self._notes):
             self._tell("noted", {"note": note})
         self._tell("started" if checkpoint is None else "resumed")
         numbers: Mapping[str, float | None] = {}
         with logged_end(
             self._watchers,
             lambda: (self._step, steps),
-            memory="Lower learning.batch (--set), or learn with adapters (--rank 16); then give the command again.",
+            memory="Lower learning.device_batch (--set), or learn with adapters (--rank 16); then give the command again.",
             unreadable="What was whole before stays; the same command continues.",
         ):
             if checkpoint is None:
@@ -143,22 +150,25 @@ class _RewardModelRun:
         """Update once; the pairs of an update depend on the seed and its number alone."""
         learning, seed = self._configuration.learning, self._configuration.run.seed
         epoch, place = divmod(number, self._updates_of_epoch)
-        chance = torch.Generator().manual_seed(seed * _LONGEST + epoch)
+        chance = generator_of(seed * _LONGEST + epoch)
         order = torch.randperm(len(self._pairs), generator=chance)[place * learning.batch : (place + 1) * learning.batch]
         pairs = [self._pairs[int(each)] for each in order]
-        torch.manual_seed(seed * _LONGEST + number)
+        torch.manual_seed(torch_seed(seed * _LONGEST + number))
         self._network.train()
-        for group in self._optimizer.param_groups:
-            group["lr"] = group["highest"] * _share(number, self._steps)
-        gap, deviation = self._gaps(pairs)
-        votes = torch.tensor([pair.votes for pair in pairs], device=gap.device)
-        loss = self._votes(gap, votes, deviation)
         self._optimizer.zero_grad()
-        loss.backward()
+        loss, right, at_once = 0.0, 0, learning.device_batch or learning.batch
+        for start in range(0, len(pairs), at_once):
+            some = pairs[start : start + at_once]
+            gap, deviation = self._gaps(some)
+            votes = torch.tensor([pair.votes for pair in some], device=gap.device)
+            part = self._votes(gap, votes, deviation) * (len(some) / len(pairs))
+            part.backward()
+            loss, right = loss + float(part.detach()), right + int((gap > 0).sum())
         norm = float(nn.utils.clip_grad_norm_(self._parameters, 1.0))
         check_finite("gradient", norm, step=number, hint="Lower the learning rate, or compute in float32.")
         self._optimizer.step()
-        return {"loss": float(loss), "grad_norm": norm, "accuracy": float((gap > 0).float().mean())}
+        self._schedule.step()
+        return {"loss": loss, "grad_norm": norm, "accuracy": right / len(pairs)}
 
     def _gaps(self, pairs: Sequence[Preference]) -> tuple[Tensor, Tensor | None]:
         """Return the reward of the chosen less that of the rejected, and the deviation of the gap."""
@@ -173,7 +183,8 @@ class _RewardModelRun:
         if not self._held_out:
             return {}
         self._network.eval()
-        gaps, chances, batch = [], [], self._configuration.learning.batch
+        learning = self._configuration.learning
+        gaps, chances, batch = [], [], learning.device_batch or learning.batch
         with torch.no_grad():
             for start in range(0, len(self._held_out), batch):
                 gap, deviation = self._gaps(self._held_out[start : start + batch])
@@ -194,8 +205,8 @@ class _RewardModelRun:
             remove_unfinished(self._folder.path)
             path.mkdir()
             learned = {name: value for name, value in self._network.named_parameters() if value.requires_grad}
-            state = {"network": learned, "votes": self._votes.state_dict(), "optimizer": self._optimizer.state_dict()}
-            torch.save(state, path / _STATE)
+            parts = {"votes": self._votes, "optimizer": self._optimizer, "schedule": self._schedule}
+            torch.save({"network": learned} | {name: part.state_dict() for name, part in parts.items()}, path / _STATE)
             declare_whole(path, self._step, keep=self._configuration.checkpoints.keep)
         self._tell("saved")
 
@@ -203,6 +214,7 @@ class _RewardModelRun:
         self._network.load_state_dict(state["network"], strict=False)
         self._votes.load_state_dict(state["votes"])
         self._optimizer.load_state_dict(state["optimizer"])
+        self._schedule.load_state_dict(state["schedule"])
 
     def _merged(self) -> RewardNetwork:
         if self._adapted:
@@ -229,30 +241,43 @@ class _RewardModelRun:
         self._watchers.happened(TrainingEvent(what, self._step, self._steps, numbers))
 
 
-def _identity(pair: Preference) -> list[object]:
-    return [pair.prompt, str(pair.chosen), str(pair.rejected), *pair.votes]
-
-
 def _network(section: BackboneSection, *, unsure: bool) -> tuple[RewardNetwork, bool]:
     """Return the network with its weights that learn, and whether it has adapters."""
-    frozen = section.rank is not None
-    dtype = section.dtype if frozen else "float32"
-    network = RewardNetwork.begin(section.name, revision=section.revision, dtype=dtype, device=section.device, unsure=unsure)
+    network = RewardNetwork.begin(
+        section.name,
+        revision=section.revision,
+        dtype="float32" if section.rank is None else section.dtype,
+        device=section.device,
+        unsure=unsure,
+        least_pixels=section.least_pixels,
+        most_pixels=section.most_pixels,
+    )
+    if section.activation_checkpointing:
+        network.backbone.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        network.backbone.disable_input_require_grads()  # which only reentrant checkpointing needs, and BLIP does not take
+    network.backbone, adapted = ready_to_learn(network.backbone, section)
+    return network, adapted
+
+
+def ready_to_learn(backbone: Any, section: BackboneSection) -> tuple[Any, bool]:
+    """Return a backbone of which the weights learn that are to learn, and whether it has adapters."""
     if section.rank is None:
-        return network, False
-    network.backbone.requires_grad_(False)
+        _freeze_first(backbone, section.fix_rate)
+        return backbone, False
+    backbone.requires_grad_(False)
     if section.rank == 0:
-        return network, False
+        return backbone, False
     from peft import LoraConfig, get_peft_model
 
     adapters = LoraConfig(r=section.rank, lora_alpha=section.alpha or 2 * section.rank, target_modules=_TARGETS)
-    network.backbone = get_peft_model(network.backbone, adapters)
-    return network, True
+    return get_peft_model(backbone, adapters), True
 
 
-def _share(number: int, steps: int) -> float:
-    """Return the learning rate of an update, as a share of its highest."""
-    rising = max(1, round(_RISING * steps))
-    if number < rising:
-        return (number + 1) / rising
-    return 0.5 * (1.0 + math.cos(math.pi * (number - rising) / max(1, steps - rising)))
+def _freeze_first(backbone: nn.Module, rate: float) -> None:
+    """Freeze this share of each tower's layers, from the first, and what embeds their input (ImageReward's fix rate)."""
+    for name, part in backbone.named_modules():
+        if rate > 0.0 and isinstance(part, nn.ModuleList):
+            for layer in part[: int(len(part) * rate)]:
+                layer.requires_grad_(False)
+        elif rate > 0.0 and name.rpartition(".")[2].startswith(("embed", "patch_embed")):
+            part.requires_grad_(False)

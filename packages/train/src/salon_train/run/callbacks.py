@@ -109,6 +109,7 @@ def quiet() -> Iterator[None]:
 
     console: Any = transformers.logging  # transformers leaves it untyped
     verbosity, bars = console.get_verbosity(), datasets.are_progress_bars_disabled()
+    loading_bars = console.is_progress_bar_enabled()  # false within another quiet
     names = ("trl", "accelerate", "peft", "torch", "httpx")
     levels = {name: logging.getLogger(name).level for name in names}
     console.set_verbosity_error()
@@ -122,7 +123,8 @@ def quiet() -> Iterator[None]:
             yield
     finally:
         console.set_verbosity(verbosity)
-        console.enable_progress_bar()
+        if loading_bars:
+            console.enable_progress_bar()
         if not bars:
             datasets.enable_progress_bars()
         for name, level in levels.items():

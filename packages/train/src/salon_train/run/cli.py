@@ -17,6 +17,7 @@ from salon_train.run.processes import Processes, leave, said_elsewhere
 
 if TYPE_CHECKING:
     from salon_train.run.dry_run import StageDryRun
+    from salon_train.run.memory import MemoryEstimate
     from salon_train.run.stage import Trained
 
 FILE = click.argument("file", metavar="CONFIG.toml", type=InputPath())
@@ -125,13 +126,7 @@ def show_plan(plan: "StageDryRun", form: str) -> None:
     if form == "json":
         print_json(plan.as_dict())
         return
-    parts = [(part, f"{count:,}", f"{plan.learning[part]:,}") for part, count in plan.parameters.items()]
-    whole, learning = sum(plan.parameters.values()), sum(plan.learning.values())
-    parts.append(("all", f"{whole:,}", f"{learning:,} ({100 * learning / whole:.2f}%)"))
-    memory = [(name, f"{held / (1 << 30):.2f}") for name, held in plan.memory.parts.items()]
-    memory.append(("all (estimated)", f"{plan.memory.total / (1 << 30):.2f}"))
-    columns = ("part", "parameters", "that learn")
-    print_parts(Table(columns, parts), "", Table(("memory on one device", "GiB"), memory, frozenset({"GiB"})), "")
+    show_sizes(plan.parameters, plan.learning, plan.memory)
     click.echo(
         f"{plan.steps} steps of {plan.batch} sequences ({plan.device_batch} at once on each of {plan.devices} devices, "
         f"{plan.accumulated} passes), {plan.prompts} prompts at once, {plan.epochs:.2f} epochs"
@@ -152,6 +147,17 @@ def show_plan(plan: "StageDryRun", form: str) -> None:
         click.echo(f"editor: {plan.editor}")
     for note in plan.notes:
         click.echo(f"note: {note}", err=True)
+
+
+def show_sizes(parameters: Mapping[str, int], learning: Mapping[str, int], memory: "MemoryEstimate") -> None:
+    """Print parameters by part, those that learn, and the memory that they take."""
+    parts = [(part, f"{count:,}", f"{learning[part]:,}") for part, count in parameters.items()]
+    whole, learned = sum(parameters.values()), sum(learning.values())
+    parts.append(("all", f"{whole:,}", f"{learned:,} ({100 * learned / whole:.2f}%)"))
+    held = [(name, f"{held / (1 << 30):.2f}") for name, held in memory.parts.items()]
+    held.append(("all (estimated)", f"{memory.total / (1 << 30):.2f}"))
+    columns = ("part", "parameters", "that learn")
+    print_parts(Table(columns, parts), "", Table(("memory on one device", "GiB"), held, frozenset({"GiB"})), "")
 
 
 def changes_of(given: tuple[str, ...]) -> Mapping[str, Any]:

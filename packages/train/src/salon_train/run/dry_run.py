@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _Row = TypeVar("_Row")
 _TRIED: Final = 32
-_NOT_HERE: Final = "The model is not on this machine: sizes are those that its configuration is known to have."
+NOT_HERE: Final = "The model is not on this machine: sizes are those that its configuration is known to have."
 UNKNOWN_TOKENS: Final = 1024
 """Tokens of a question and picture of which nothing is known."""
 
@@ -153,7 +153,7 @@ def planned(
     config, own_files = config_of(model.name, model.revision, hub=hub)
     parameters, learning = _parameters(model, config)
     tokens = _tokens(model, section, checked, hub)
-    notes = [*checked.notes, *(() if own_files else (_NOT_HERE,))]
+    notes = [*checked.notes, *(() if own_files else (NOT_HERE,))]
     notes += [] if hub is None else [f"{hub[0].upper()}{hub[1:]}. {HINT}"]
     assumed = tokens
     if tokens is None and not _longest(section) and checked.assumed is not None:

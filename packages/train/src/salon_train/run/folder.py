@@ -144,6 +144,19 @@ class RunFolder:
             hint = "Give it the old files again, choose another run.folder, or begin again with --again."
             raise InputError(problem, source=self.path, key="data", value=len(rows.examples), hint=hint)
 
+    def learn_by(self, version: str) -> None:
+        """Compare the version of the reward with that which the stage began with; :meth:`begin` writes it.
+
+        Raises:
+            InputError: it changed: a resumed run would continue with another reward.
+        """
+        path = self.path / "reward.json"
+        self._notes[path.name] = now = {"version": version}
+        if path.is_file() and _noted(path) != now:
+            problem = "this run was begun with other weights or another formula of its reward, and now finds version"
+            hint = "Put the old ones back, choose another run.folder, or begin again with --again."
+            raise InputError(problem, source=self.path, key="reward", value=version, hint=hint)
+
     def begin(self, configuration: RunConfiguration) -> None:
         """Write the settings and the digest of the rows, just before the first step."""
         for name, value in {self._note.name: _told(configuration, self.stage), **self._notes}.items():

@@ -8,6 +8,7 @@ made for SQL (docs/monitors.md): ``monitor``, ``value`` and ``verdict`` (null wh
 ``samples`` and ``detail``.
 """
 
+import io
 import math
 import pickle
 from collections.abc import Mapping
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from salon_train.run.completion_parsing import SampledCompletions
 
 _STATE: Final = "monitors.pickle"
+_OF_MONITORS: Final = ("salon_rewards.monitors.", "salon_train.image_policy.picture_monitors")
+"""Modules whose classes monitors are made of."""
 _ELSEWHERE: Final[Mapping[str, Mapping[str, float]]] = {"unreadable": {"stop": math.inf}}
 """A policy that cannot write answers yet games nothing; ``[degeneration] invalid_answers`` gives it up in time."""
 
@@ -63,6 +66,22 @@ def board_of(section: MonitorsSection, grammar: AnswerForm) -> MonitorBoard | No
             key = f"monitors.thresholds.{name}"
             raise InputError(f"{error.problem}:", key=key, value=section.thresholds.get(name)) from None
     return MonitorBoard(monitors, grammar=grammar)
+
+
+class _MonitorsOnly(pickle.Unpickler):
+    """Reads monitors and their numbers, and no function of any module: a folder from elsewhere runs no code."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return a class that monitors are made of.
+
+        Raises:
+            UnpicklingError: it is anything else.
+        """
+        known = module.startswith(_OF_MONITORS) or (module, name) == ("collections", "deque")
+        found = super().find_class(module, name) if known and "." not in name else None
+        if not isinstance(found, type) or found.__module__ != module:
+            raise pickle.UnpicklingError(f"{module}.{name} is no part of a monitor")
+        return found
 
 
 class RunWatch:
@@ -134,13 +153,21 @@ class RunWatch:
         (folder / _STATE).write_bytes(pickle.dumps((self._board, self._evaluated, self._loud)))
 
     def load(self, folder: Path) -> None:
-        """Continue from a checkpoint, with the current thresholds; monitors that it does not know begin again."""
+        """Continue from a checkpoint, with the current thresholds; monitors that it does not know begin again.
+
+        Raises:
+            InputError: the file was changed: it holds anything but monitors and their numbers, which is not run.
+        """
         path = folder / _STATE
         if not path.is_file():
             return
-        board, self._evaluated, self._loud = pickle.loads(path.read_bytes())  # noqa: S301 - of this run, like its weights
+        try:
+            board, self._evaluated, self._loud = _MonitorsOnly(io.BytesIO(path.read_bytes())).load()
+            known: dict[str, Any] = {monitor.name: monitor for monitor in board.monitors}
+        except Exception as error:  # whatever bytes that were changed can raise
+            problem = f"cannot be read: it was changed, or another version wrote it ({type(error).__name__}: {error})"
+            raise InputError(problem, source=path, hint="Begin again with --again.") from error
         fresh, self._board = self._board, board
-        known: dict[str, Any] = {monitor.name: monitor for monitor in board.monitors}
         configured: list[Any] = list(fresh.monitors)
         for monitor in configured:
             if monitor.name in known:

@@ -6,10 +6,12 @@
     [[question]]
     id = "legible"
     ask = "Is the text {words} on the poster easy to read?"
-    answer = "yes/no"                       or "1-5", "expected", "score", a list of labels, a JSON schema
+    answer = "yes/no"                       or "1-5", "expected", "score", "text", "list", labels, a JSON schema
 
 A word in braces is a column of the prompts, or ``prompt``. Every number is given with an interval. With
 ``shows = ["source", "result"]`` a question is about the file in the column ``source`` and what was made of it.
+
+A table ``[released]`` has the keys that differ in the authors' script; ``./posters-released.toml`` names this second suite.
 """
 
 import math
@@ -22,14 +24,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlia
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from salon_bench.suites.contract.base import SuiteBase, given
-from salon_bench.suites.contract.formulas import Formula
+from salon_bench.suites.contract.formulas import Answers, Formula
 from salon_bench.suites.contract.prompt_files import read_prompts
 from salon_bench.suites.contract.questions import (
     UNITS,
+    UNREAD,
     AnyScore,
     Expected,
     Form,
+    Instead,
+    NumberedList,
     PictureQuestion,
+    Quotes,
+    Scale,
+    Shown,
+    Text,
     YesNo,
     ask_all,
     form_of,
@@ -38,7 +47,7 @@ from salon_bench.suites.contract.questions import (
     placeholders,
     with_roles,
 )
-from salon_bench.suites.contract.soft_answers import OFF_MENU, soft_form
+from salon_bench.suites.contract.soft_answers import OFF_MENU, Soft, soft_form
 from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary
 from salon_judges.formats.generations import PICTURE_SUFFIXES, VIDEO_SUFFIXES, Generations, read_generations
 from salon_judges.formats.suite_prompt import TURNS, turns_of
@@ -58,16 +67,20 @@ OVERALL: Final = "overall"
 """The dimension of the number over all questions."""
 _RULES_VERSION: Final = 2  # raised by hand when instructions, parsers or rows change their meaning
 _QUESTION: Final = "question"
-_LATER_KEYS: Final = ("soft", "prompt", "units", "shows", "when", "part", "turn")
+_LATER_KEYS: Final = ("soft", "prompt", "units", "shows", "when", "part", "turn", "read", "missing", "cascade")
 """Keys of a question without which a file keeps the version that it had before they existed."""
 _LATER_TABLE_KEYS: Final = ("soft", "shows", "frames_per_second", "over")
 """The same of the keys before the questions."""
 _NUMBER: Final = "number"
+_RELEASED: Final = "released"
+_RANDOM: Final = "random"
+_ALL: Final = "all"
 _EACH: Final = "each"
 _INSTRUCTION: Final = "instruction"
 """The word in braces for the instruction of the turn that a question is about."""
 _ROUNDING: Final = 1e-9
-_RESULT: Final = {MediaRole.RESULT: 1}
+_OF_EACH: Final = ".each"
+"""In braces behind the name of a question: the item of its list that has the number of the item of ``each``."""
 _ITEMS: Final = (
     "An item is a text, or a table of text, needs (numbers, from 1, of other items of a yes-or-no question) and answer (which "
     'answer = "expected" expects).'
@@ -75,10 +88,10 @@ _ITEMS: Final = (
 
 
 def _roles_of(names: list[str]) -> list[str]:
-    """Check the names of roles that a file shows."""
+    """Check the names of roles that a file or a question shows."""
     roles = [name.removesuffix("?") for name in names]
     allowed = [role.value for role in MediaRole]
-    if not roles or len(set(roles)) < len(roles) or set(roles) - set(allowed) or f"{MediaRole.RESULT}?" in names:
+    if len(set(roles)) < len(roles) or set(roles) - set(allowed) or f"{MediaRole.RESULT}?" in names:
         listed = ", ".join(allowed)
         raise ValueError(f"must name roles, each once: {listed}; with a ? those that some prompts lack, but not the result")
     return names
@@ -89,6 +102,29 @@ def _part_of(ends: list[float]) -> list[float]:
     if len(ends) != 2 or not 0 <= ends[0] <= ends[1] <= 1:
         raise ValueError("must be two numbers from 0 to 1, the smaller first: the beginning and the end, by the video's length")
     return ends
+
+
+def _is_mark(value: object) -> bool:
+    return not isinstance(value, bool) and isinstance(value, int | float) and math.isfinite(value)
+
+
+def _read_of(pairs: list[list[Any]]) -> list[list[Any]]:
+    """Check the patterns of replies and their marks."""
+    for pair in pairs:
+        if len(pair) != 2 or not isinstance(pair[0], str) or not _is_mark(pair[1]):
+            raise ValueError('must be pairs of a pattern and a mark, such as [["yes", 1], ["", 0]]')
+        try:
+            re.compile(pair[0])
+        except re.error as error:
+            raise ValueError(f"has a pattern that is no regular expression ({error})") from error
+    return pairs
+
+
+def _missing_of(missing: object) -> object:
+    """Check what a missing mark counts as."""
+    if missing not in (_RANDOM, _ALL) and not _is_mark(missing):
+        raise ValueError(f'must be a mark, "{_RANDOM}" or "{_ALL}"')
+    return missing
 
 
 Part: TypeAlias = Annotated[list[float], AfterValidator(_part_of)]
@@ -113,7 +149,8 @@ class QuestionTable(BaseModel):
         id: its name in tables.
         ask: the words of the question.
         answer: ``"yes/no"``, a scale such as ``"1-5"``, ``"expected"`` (the answer that each item names), ``"score"``, a list
-            of labels, or a JSON schema.
+            of labels, a JSON schema, or ``"text"`` or ``"list"``: words or a numbered list, which later questions quote as
+            ``{id}``, or with ``each`` as ``{id.each}``, the item of the same number.
         soft: the value is the probability of yes or of the expected answer, or the mean mark, by the judge's
             log-probabilities. None: as the file says.
         score: of each label, from 0 to 1.
@@ -125,13 +162,18 @@ class QuestionTable(BaseModel):
         prompt: of ``answer = "score"``: the column that scorers are given in place of the prompt; texts of a list are lines.
         units: of ``answer = "score"``: the column with the number of units (words, objects) that a picture's score is the mean
             of; means over pictures are over all their units.
-        shows: as of the file; None: as the file says.
+        shows: as of the file; empty: nothing but the replies that its text quotes; None: as the file says.
         when: a formula over the columns of the prompts; where it is false, the question is not asked. None: always.
         part: which part of videos is shown, from 0 to 1 of their length: ``[0, 0]`` is the first frame, ``[1, 1]`` the last.
             None: the whole.
         turn: of an editing conversation (the column ``turns``): the question is about this turn, from 1, or is asked about
             ``each``; then ``each`` has one item for each turn. Its ``{instruction}`` is the turn's, its result too, and its
             source is what the turn edited. None: about all results together.
+        read: of yes-or-no questions and scales: pairs of a pattern (a regular expression) and a mark; the first pattern that is
+            found in a reply counts, the empty one in every reply. None: the last line counts.
+        missing: the mark that a reply counts as which cannot be read, ``random`` (drawn, with the seed 0), or ``all``: the
+            picture has no answer to any item of the question then. None: it is unscored. A reply that never came always is.
+        cascade: false: an item counts as no only where one that it needs was answered by no, not because that one counts as no.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -150,6 +192,14 @@ class QuestionTable(BaseModel):
     when: str | None = Field(default=None, min_length=1)
     part: Part | None = None
     turn: Turn | None = None
+    read: Annotated[list[list[Any]], AfterValidator(_read_of)] | None = Field(default=None, min_length=1)
+    missing: Annotated[Any, AfterValidator(_missing_of)] | None = None
+    cascade: Literal[False] | None = None
+
+    @property
+    def counts_unread(self) -> bool:
+        """Whether an unread reply counts as a mark; ``id.unread`` is the share of those."""
+        return self.missing not in (None, _ALL)
 
     @property
     def repeated(self) -> bool:
@@ -167,6 +217,8 @@ class NumberTable(BaseModel):
         units: a formula over the columns of the prompt: how often the picture counts in means. None: once.
         over: ``means``: the formula is over the means of the numbers before it, for all prompts and for each group; a picture
             has no such number, and it has no interval. None: over each picture's.
+        missing: the number of a picture whose answers are missing, or ``skip``: ``min``, ``max``, ``mean`` and ``count`` leave
+            missing answers out. None: the picture has no number.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -176,6 +228,7 @@ class NumberTable(BaseModel):
     range: list[float] | None = Field(default=None, min_length=2, max_length=2)
     units: str | None = Field(default=None, min_length=1)
     over: Literal["means"] | None = None
+    missing: Annotated[float, Field(allow_inf_nan=False)] | Literal["skip"] | None = None
 
 
 class SuiteTable(BaseModel):
@@ -189,7 +242,7 @@ class SuiteTable(BaseModel):
         group: the column of the prompts by which the numbers are given as well; a list counts in several groups.
         overall: the number over all questions of a picture: the weighted ``mean`` or ``geometric_mean`` of their values from 0
             to 1, or ``all``: 1 where every value is at its best, else 0.
-        soft: every question is soft that does not say otherwise.
+        soft: every question is soft that does not say otherwise; with ``first token`` by the first token of a reply alone.
         interval: ``wilson`` (shares alone), ``bootstrap`` or ``none``. Default: Wilson's for shares, a bootstrap for means.
         confidence: of the intervals.
         shows: the roles of the pictures and videos that questions show, in order; each but ``result`` is a column of the
@@ -207,10 +260,10 @@ class SuiteTable(BaseModel):
     query: str | None = Field(default=None, min_length=1)
     group: str | None = Field(default=None, min_length=1)
     overall: Literal["mean", "geometric_mean", "all"] | None = None
-    soft: bool = False
+    soft: bool | Literal["first token"] = False
     interval: Literal["wilson", "bootstrap", "none"] | None = None
     confidence: float = Field(default=0.95, gt=0, lt=1)
-    shows: Shows | None = None
+    shows: Shows | None = Field(default=None, min_length=1)
     over: Literal["prompts", "groups"] | None = None
     frames_per_second: float | None = Field(default=None, gt=0, le=1000)
 
@@ -262,7 +315,8 @@ class DeclaredSuite(SuiteBase):
             for each, _ in questions
         ]
         if numbers:
-            whole["numbers"] = [each.model_dump(mode="json", exclude=set() if each.over else {"over"}) for each in numbers]
+            unset = [{key for key in ("over", "missing") if getattr(each, key) is None} for each in numbers]
+            whole["numbers"] = [each.model_dump(mode="json", exclude=keys) for each, keys in zip(numbers, unset, strict=True)]
         self.version = digest("declared suite", {**whole, "questions": asked})
 
     @property
@@ -271,18 +325,27 @@ class DeclaredSuite(SuiteBase):
         return self.table.name
 
     @classmethod
-    def read(cls, path: Path) -> Self:
+    def read(cls, path: Path, *, released: bool = False) -> Self:
         """Read a suite file.
+
+        Args:
+            path: the file.
+            released: take its table ``[released]``: what differs in the authors' script.
 
         Raises:
             InputError: names file, line, key, value and what is allowed; its hint counts the further faults.
         """
         text = read_text(path)
         document = parse_toml(text, source=path)
+        changes = document.pop(_RELEASED, None)
+        if released:
+            document = _changed(document, changes, path)
+        elif changes is not None:
+            cls.read(path, released=True)  # its faults are named here, too
         places = Places(text, path)
         table = places.model(SuiteTable, {key: value for key, value in document.items() if key not in (_QUESTION, _NUMBER)})
         shows = (table.shows if table is not None else None) or []
-        questions = _questions(document.get(_QUESTION), places, soft=table is not None and table.soft, shows=shows)
+        questions = _questions(document.get(_QUESTION), places, soft=table.soft if table is not None else False, shows=shows)
         numbers = _numbers(document.get(_NUMBER), questions, places)
         if table is not None:
             _check_together(table, questions, numbers, places)
@@ -292,7 +355,10 @@ class DeclaredSuite(SuiteBase):
             first.hint = f"{len(faults) - 1} more in this file." if len(faults) > 1 else None
             raise first
         assert table is not None  # noqa: S101 — otherwise there are faults
-        return cls(table, questions, path, numbers)
+        suite = cls(table, questions, path, numbers)
+        if released:
+            suite.file = suite.file.with_stem(f"{suite.file.stem}-{_RELEASED}")
+        return suite
 
     def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
         """Return the prompts of the user's file, or of the one that the suite file names.
@@ -313,6 +379,7 @@ class DeclaredSuite(SuiteBase):
             name: question.id
             for question, _ in self.questions
             for name in (*placeholders(question.ask), *filter(None, [question.each, question.prompt, question.units]))
+            if name.removesuffix(_OF_EACH) not in self._quoted
             if name != "prompt" and not (name == _EACH and question.each) and name not in self._shows(question)
             if not (name == _INSTRUCTION and question.turn)
         }
@@ -361,23 +428,36 @@ class DeclaredSuite(SuiteBase):
         known = [question.id + name for question, form in self.questions for name in form.spans if name != UNITS]
         for number in self.numbers:
             Formula(number.formula).check(known, {} if number.over else item.facts)
+            units: Verdict[float] = Scored(1.0)
+            if number.units is not None and number.missing == "skip":
+                Formula(number.units).check(known, item.facts)
+            elif number.units is not None:
+                units = Formula(number.units).value({}, item.facts)
             known.append(number.id)
-            units = Scored(1.0) if number.units is None else Formula(number.units).value({}, item.facts)
             if not isinstance(units, Scored) or units.value <= 0:
                 raise InputError("units are a number above 0; look at", value=number.units)
 
     def _made(self, case: Case, task: str, answers: dict[str, Verdict[float]]) -> list[Score]:
         """Return the rows of the numbers that formulas make of a picture's answers."""
         rows = []
-        known = {name: Unscored(Reason.NOT_REPORTED, "the question was not asked") for name in self._spans} | answers
+        unasked = Unscored(Reason.NOT_REPORTED, "the question was not asked")
+        known: dict[str, Verdict[float] | Answers] = {**dict.fromkeys(self._spans, unasked), **answers}
+        several: dict[str, Answers] = {}
+        for name, answer in answers.items():
+            if (metric := self._metric(name)) != name:
+                several[metric] = (*several.get(metric, ()), answer)
+        known |= several
         for number in self.numbers:
             if number.over is not None:
                 continue
-            verdict = _within(Formula(number.formula).value(known, case.facts), number.range)
+            there = _present(known, number) if number.missing == "skip" else known
+            verdict = _within(Formula(number.formula).value(there, case.facts), number.range)
+            if isinstance(verdict, Unscored) and isinstance(number.missing, float):
+                verdict = Scored(number.missing)
             known[number.id] = verdict
             rows.append(case.score(task, number.id, verdict))
             if number.units is not None:
-                units = Formula(number.units).value({}, case.facts)
+                units = Formula(number.units).value(there if number.missing == "skip" else {}, case.facts)
                 rows.append(case.score(task, number.id + UNITS, units if isinstance(verdict, Scored) else verdict))
         return rows
 
@@ -388,7 +468,7 @@ class DeclaredSuite(SuiteBase):
 
     def _shows(self, question: QuestionTable) -> dict[MediaRole, bool]:
         """Return the roles that a question shows, in order; true: the prompt must have it. Empty: the result alone."""
-        names = question.shows or self.table.shows or []
+        names = next((each for each in (question.shows, self.table.shows) if each is not None), [MediaRole.RESULT.value])
         return {MediaRole(name.removesuffix("?")): not name.endswith("?") for name in names}
 
     @property
@@ -396,8 +476,9 @@ class DeclaredSuite(SuiteBase):
         """The roles of files that come with prompts; true: every prompt needs one."""
         roles: dict[MediaRole, bool] = {}
         for question, _ in self.questions:
+            made = isinstance(question.turn, int) and question.turn > 1  # its source is the result of the turn before
             for role, needed in self._shows(question).items():
-                roles[role] = needed or roles.get(role, False)
+                roles[role] = (needed and not (made and role == MediaRole.SOURCE)) or roles.get(role, False)
         roles.pop(MediaRole.RESULT, None)
         return roles
 
@@ -407,6 +488,10 @@ class DeclaredSuite(SuiteBase):
 
         asked = self._asked(case.facts, case.prompt.text)
         verdicts = yield from ask_all(case, parents_first([each for _, each in asked]))
+        for table, _ in self.questions:
+            steps = [each.step for _, each in asked if each.missing == _ALL and self._metric(each.step) == table.id]
+            lost = next((verdicts[step] for step in steps if isinstance(verdicts[step], Unscored)), None)
+            verdicts |= dict.fromkeys(steps, lost) if lost is not None else {}
         group = self.name if self.table.group is None else case.facts[self.table.group]
         groups = [str(each) for each in (group if isinstance(group, list) else [group])]
         task = SEVERAL_GROUPS.join(groups)
@@ -423,6 +508,12 @@ class DeclaredSuite(SuiteBase):
                 if self._spans[self._metric(row.dimension)] is not None:
                     value = Scored(self._worth(row) or 0.0) if isinstance(verdict, Scored) else verdict
                     worth.append((weight, value))
+            if question.missing not in (None, _ALL):
+                verdict = verdicts[question.step]
+                unread = (
+                    verdict.map(lambda answer: float(isinstance(answer, Instead))) if isinstance(verdict, Scored) else verdict
+                )
+                rows.append(case.in_turn(question.turn).score(task, question.step + UNREAD, unread))
         if self.table.overall is not None:
             rows.append(case.score(task, OVERALL, _overall(worth, self.table.overall)))
         return [*rows, *self._made(case, task, answers)]
@@ -434,14 +525,20 @@ class DeclaredSuite(SuiteBase):
             for table, form in self.questions
             if _is_asked(table, facts)
             for turn in _turns(table, facts)
-            for each in _asked(table, form, facts, prompt, _counts(self._shows(table), facts, turn), turn)
+            for each in _asked(table, form, facts, prompt, _counts(self._shows(table), facts, turn), turn, self._quoted)
         ]
+
+    @property
+    def _quoted(self) -> dict[str, str]:
+        """The questions whose replies others quote, by their name in braces."""
+        return _texts(self.questions)
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
         """Return every number over all prompts, and by group, with its interval."""
         from salon_bench.suites.contract.tables import interval_over_prompts, mean_lines, summary_of, words_of_intervals
 
         shares = {each.id + name for each, form in self.questions for name in form.shares}
+        shares |= {each.id + UNREAD for each, _ in self.questions if each.counts_unread}
         shares |= {number.id for number in self.numbers if number.over is None and Formula(number.formula).is_share}
         if self.table.overall == "all":
             shares.add(OVERALL)
@@ -452,13 +549,19 @@ class DeclaredSuite(SuiteBase):
         if self.table.over == "groups":
             scores = _groups_alike(scores)
         none = self.table.interval == "none"
-        estimate = partial(interval_over_prompts, shares=shares, confidence=self.table.confidence, none=none)
+        spans = {OVERALL: (0.0, 1.0), **self._spans}
+        confidence = self.table.confidence
+        estimate = partial(interval_over_prompts, shares=shares, spans=spans, confidence=confidence, none=none)
         order = [OVERALL, *self._spans]
         lines = self._with_means(mean_lines(scores, estimate))
         lines.sort(key=lambda row: order.index(str(row["metric"])))
         notes = [] if none else [*words_of_intervals(scores, shares, self.table.confidence)]
         if self.table.over == "groups":
             notes.append(f"Numbers over all are means of groups ({self.table.group}), each of which counts alike.")
+        for table, _ in self.questions:
+            if table.counts_unread:
+                what = "a random one (seed 0)" if table.missing == _RANDOM else f"{table.missing:g}"
+                notes.append(f"A reply to {table.id} that cannot be read counts as a mark, {what}; {UNREAD} is their share.")
         if self.soft_steps:
             words = f"{OFF_MENU} is the probability that is on no answer of the menu"
             notes.append(f"Soft answers, by the judge's log-probabilities: {', '.join(self.soft_steps)}; {words}.")
@@ -482,6 +585,7 @@ class DeclaredSuite(SuiteBase):
     @property
     def _spans(self) -> dict[str, tuple[float, float] | None]:
         spans = {each.id + name: span for each, form in self.questions for name, span in form.spans.items()}
+        spans |= {each.id + UNREAD: None for each, _ in self.questions if each.counts_unread}
         for number in self.numbers:
             spans[number.id] = None if number.range is None else (number.range[0], number.range[1])
             if number.units is not None:
@@ -490,7 +594,7 @@ class DeclaredSuite(SuiteBase):
 
     @property
     def _means(self) -> set[str]:
-        shares = {each.id + name for each, form in self.questions for name in form.shares}
+        shares = {each.id + name for each, form in self.questions for name in (*form.shares, UNREAD)}
         return set(self._spans) - shares - set(self._units)
 
     @property
@@ -516,6 +620,41 @@ class DeclaredSuite(SuiteBase):
         if any(self._spans.values()):
             return self._worth(row)
         return row.value if self._metric(row.dimension) in self._means else None  # in units that only the user can scale
+
+
+def _changed(document: Mapping[str, Any], changes: object, path: Path) -> dict[str, Any]:
+    """Return a suite file's keys with those of its table ``[released]``; questions and numbers are changed by their ids.
+
+    Raises:
+        InputError: the file has no such table, or a changed question has no id.
+    """
+    if not isinstance(changes, dict):
+        raise InputError("the suite file has no table of what differs in the authors' script:", source=path, key=_RELEASED)
+    whole = {**document, **changes}
+    if isinstance(name := document.get("name"), str):
+        whole["name"] = f"{name}-{_RELEASED}"
+    for key in {_QUESTION, _NUMBER} & set(changes):
+        old, new = ({str(each.get("id")): each for each in _tables(of.get(key))} for of in (document, changes))
+        odd = sorted(new.keys() - old.keys()) or ([] if new else [changes[key]])
+        if odd:
+            raise InputError(f"changes a {key} that the file does not have:", source=path, key=_RELEASED, value=odd[0])
+        whole[key] = [{**each, **new.get(str(each.get("id")), {})} for each in _tables(document.get(key))]
+    return whole
+
+
+def _tables(tables: object) -> list[dict[str, Any]]:
+    return [each for each in tables if isinstance(each, dict)] if isinstance(tables, list) else []
+
+
+def _present(known: Mapping[str, Verdict[float] | Answers], number: NumberTable) -> dict[str, Verdict[float] | Answers]:
+    """Return the answers without those that are missing, for names that a formula reads within min, max, mean or count."""
+    single = Formula(number.formula).single_names
+    return {
+        name: answers
+        if name.replace("-", "_") in single
+        else tuple(each for each in (answers if isinstance(answers, tuple) else (answers,)) if isinstance(each, Scored))
+        for name, answers in known.items()
+    }
 
 
 def _is_asked(table: QuestionTable, facts: Mapping[str, Digestible]) -> bool:
@@ -552,6 +691,7 @@ def _asked(
     prompt: str,
     roles: Mapping[MediaRole, int],
     turn: int | None,
+    quoted: Mapping[str, str],
 ) -> list[PictureQuestion]:
     """Return the questions of one table about a prompt's picture, or a turn of it: one, or one for each item.
 
@@ -561,12 +701,26 @@ def _asked(
     instruction = None if turn is None else turns_of(facts)[turn - 1]
     words = {**facts, "prompt": prompt, **({_INSTRUCTION: instruction} if turn is not None else {})}
     of_each_turn = table.turn == _EACH and turn is not None
+
+    def worded(text: Mapping[str, object], item: int | None = None) -> tuple[str, Shown, Quotes | None]:
+        """Return the text, what is shown before it, and the replies without which both are not known."""
+        of = tuple(
+            (name, quoted[step], item if name.endswith(_OF_EACH) else None)
+            for name in placeholders(table.ask)
+            if (step := name.removesuffix(_OF_EACH)) in quoted
+        )
+        if of:
+            return table.ask, (), Quotes(of, lambda replies: with_roles(table.ask, roles, {**words, **text, **replies}))
+        shows, whole = with_roles(table.ask, roles, {**words, **text})
+        return whole, shows, None
+
     if table.each is None:
         shown = instruction if table.prompt is None else _lines(facts[table.prompt])
         own = form if table.units is None else AnyScore(cast("float", facts[table.units]))
-        shows, whole = with_roles(table.ask, roles or _RESULT, words)
+        whole, shows, quotes = worded({})
         step = f"{table.id}.{turn}" if of_each_turn else table.id
-        return [PictureQuestion(step, whole, own, tuple(table.needs), shown, tuple(shows), part=_ends(table), turn=turn)]
+        more: dict[str, Any] = {"part": _ends(table), "turn": turn, "quotes": quotes, **_reading(table)}
+        return [PictureQuestion(step, whole, own, tuple(table.needs), shown, tuple(shows), **more)]
     cell = facts[table.each]
     items = cell if isinstance(cell, list) else [cell]
     if of_each_turn and len(items) != len(turns_of(facts)):
@@ -586,11 +740,18 @@ def _asked(
             raise InputError("cannot be asked about:", column=table.each, value=item)
         parents = (*table.needs, *(f"{table.id}.{parent}" for parent in needs))
         own = form if table.answer != "expected" else _expecting(form, fields.get("answer"))
-        shows, whole = with_roles(table.ask, roles or _RESULT, {**words, _EACH: text})
+        whole, shows, quotes = worded({_EACH: text}, number)
         groups = _item_groups(fields.get("group"), table.each)
         step = f"{table.id}.{number}"
-        asked.append(PictureQuestion(step, whole, own, parents, None, tuple(shows), groups, _ends(table), turn))
+        more = {"groups": groups, "part": _ends(table), "turn": turn, "quotes": quotes, **_reading(table)}
+        asked.append(PictureQuestion(step, whole, own, parents, None, tuple(shows), **more))
     return asked
+
+
+def _reading(table: QuestionTable) -> dict[str, Any]:
+    """Return how the replies to a question are read, and what missing ones count as."""
+    read = None if table.read is None else tuple((pattern, mark) for pattern, mark in table.read)
+    return {"read": read, "missing": table.missing, "cascade": table.cascade is None}
 
 
 def _ends(table: QuestionTable) -> tuple[float, float] | None:
@@ -650,7 +811,7 @@ def _groups_alike(scores: "pl.DataFrame") -> "pl.DataFrame":
 def _expecting(form: Form, answer: object) -> Form:
     """Return the form of a question whose items bring the expected answer, for one item."""
     own = Expected().of(answer)
-    return own if form.weigh is None else soft_form(own)
+    return soft_form(own, first=form.first) if isinstance(form, Soft) else own
 
 
 def _within(verdict: Verdict[float], span: Sequence[float] | None) -> Verdict[float]:
@@ -681,7 +842,7 @@ def _overall(worth: Sequence[tuple[float, Verdict[float]]], rule: str) -> Verdic
     return Scored(math.fsum(weight * value for weight, value in known) / whole)
 
 
-def _questions(tables: object, places: Places, *, soft: bool, shows: Sequence[str]) -> list[tuple[QuestionTable, Form]]:
+def _questions(tables: object, places: Places, *, soft: bool | str, shows: Sequence[str]) -> list[tuple[QuestionTable, Form]]:
     """Return the questions that are right; the faults of the others are noted."""
     if not isinstance(tables, list) or not tables:
         places.add(Fault.MISSING, "there is not one [[question]] table", key=_QUESTION)
@@ -699,11 +860,16 @@ def _questions(tables: object, places: Places, *, soft: bool, shows: Sequence[st
                 raise InputError(problem, key="answer", value="expected")
             if table.units is not None or table.prompt is not None:
                 form = _for_scorers(table, form)
-            if soft if table.soft is None else table.soft:
-                form = soft_form(form)
+            if (soft and not isinstance(form, Text)) if table.soft is None else table.soft:
+                form = soft_form(form, first=isinstance(soft, str))
         except InputError as error:
             add(error.problem, key=error.key, value=error.value, allowed=error.allowed)
             continue
+        spanned = any(span is not None for span in form.spans.values()) and not isinstance(form, Expected | Soft)
+        if table.counts_unread and (not spanned or (isinstance(form, YesNo) and table.missing not in (_RANDOM, 0, 1))):
+            add("is no mark of this answer, so nothing counts as it:", key="missing", value=table.missing)
+        if table.read is not None and not isinstance(form, YesNo | Scale):
+            add("is of yes-or-no questions and scales, not of this answer:", key="read", value=table.answer)
         if table.when is not None and (fault := _fault_of(table.when)) is not None:
             add(fault.problem, key="when", value=fault.value, allowed=fault.allowed)
         if table.id == OVERALL or any(table.id == other.id for other, _ in questions):
@@ -713,6 +879,8 @@ def _questions(tables: object, places: Places, *, soft: bool, shows: Sequence[st
                 add("is a role that some prompts lack, so the text cannot name it:", key="ask", value=name)
         if table.each is not None and _EACH not in placeholders(table.ask):
             add("is asked for each item of a column, so its text must contain {each}; the column:", key=_EACH, value=table.each)
+        for problem, key, value in _misquoted(table, form, questions):
+            add(problem, key=key, value=value)
         yes_no = tuple(other.id for other, earlier in questions if isinstance(earlier, YesNo) and not other.repeated)
         for parent in table.needs:
             if parent not in yes_no or not isinstance(form, YesNo):
@@ -720,6 +888,27 @@ def _questions(tables: object, places: Places, *, soft: bool, shows: Sequence[st
                 add(problem, key="needs", value=parent, allowed=yes_no)
         questions.append((table, form))
     return questions
+
+
+def _texts(questions: Sequence[tuple[QuestionTable, Form]]) -> dict[str, str]:
+    return {each.id.replace("-", "_"): each.id for each, form in questions if isinstance(form, Text)}
+
+
+def _misquoted(
+    table: QuestionTable, form: Form, earlier: Sequence[tuple[QuestionTable, Form]]
+) -> Iterator[tuple[str, str, object]]:
+    """Yield what is wrong with a question that quotes replies or is quoted: the problem, the key and its value."""
+    if isinstance(form, Text) and table.repeated:
+        yield "a reply that others quote is to one question, without each and turn:", "answer", table.answer
+    names, texts = placeholders(table.ask), _texts(earlier)
+    lists = _texts([(each, other) for each, other in earlier if isinstance(other, NumberedList)])
+    for name in names:
+        if name.endswith(_OF_EACH) and (table.each is None or name.removesuffix(_OF_EACH) not in lists):
+            problem = 'is the item of an earlier question\'s list (answer = "list") for each item of a column; look at'
+            yield problem, "ask", name
+    if table.shows == [] and not any(name.removesuffix(_OF_EACH) in texts for name in names):
+        problem = 'shows nothing, so its text must quote an earlier reply (answer = "text" or "list"):'
+        yield problem, "shows", table.shows
 
 
 def _numbers(tables: object, questions: Sequence[tuple[QuestionTable, Form]], places: Places) -> list[NumberTable]:
@@ -756,11 +945,12 @@ def _misread(
     several = {name.replace("-", "_") for name, repeated in asked if repeated}
     of_numbers = [each.id.replace("-", "_") for each in numbers]
     every = [*(name.replace("-", "_") for name, _ in asked), *of_numbers]
+    single = Formula(formula).single_names
     for name in sorted(Formula(formula).names):
         if every.count(name) > 1:
             yield "is the name of several numbers, as a formula writes - as _:", name
-        elif name in several:
-            yield "is asked for each item or turn, and a formula cannot read several answers:", name
+        elif name in several & single:
+            yield "is asked for each item or turn, so a formula reads it within min, max or mean, and not here:", name
         elif name in of_numbers[place:]:
             yield "is no earlier number, and a formula reads no other one:", name
 

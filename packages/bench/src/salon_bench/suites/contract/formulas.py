@@ -4,7 +4,8 @@
 
 The words are Python's: ``+ - * / **``, comparisons, ``and or not in``, ``A if C else B``, and the functions of
 :data:`FUNCTIONS`. Nothing else is evaluated. A name is an answer (``done``, ``edit.done`` of a JSON object; ``-`` is written
-``_``), an earlier number, or a column of the prompt.
+``_``), an earlier number, or a column of the prompt. ``min``, ``max``, ``mean`` and ``count`` also take all the
+answers to a question that is asked several times: ``mean(there)`` of ``there.1``, ``there.2``, …
 """
 
 import ast
@@ -14,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
@@ -24,7 +25,18 @@ def _mean(*values: float) -> float:
     return math.fsum(values) / len(values)
 
 
-FUNCTIONS: Final[Mapping[str, Callable[..., float]]] = {"min": min, "max": max, "mean": _mean, "sqrt": math.sqrt, "abs": abs}
+def _count(*values: float) -> float:
+    return float(len(values))
+
+
+FUNCTIONS: Final[Mapping[str, Callable[..., float]]] = {
+    "min": min,
+    "max": max,
+    "mean": _mean,
+    "count": _count,
+    "sqrt": math.sqrt,
+    "abs": abs,
+}
 _ARITHMETIC: Final[Mapping[type[ast.operator], Callable[[float, float], float]]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -32,6 +44,8 @@ _ARITHMETIC: Final[Mapping[type[ast.operator], Callable[[float, float], float]]]
     ast.Div: operator.truediv,
     ast.Pow: math.pow,
 }
+_OF_SEVERAL: Final = ("min", "max", "mean", "count")
+"""Functions that take all the answers to a question that is asked several times."""
 _COMPARISONS: Final[Mapping[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -44,6 +58,10 @@ _COMPARISONS: Final[Mapping[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
 }
 _LONGEST: Final = 2000
 _LARGEST: Final = 1e100  # of larger numbers there are no sums of squares
+
+
+Answers: TypeAlias = tuple[Verdict[float], ...]
+"""Those to a question that is asked several times."""
 
 
 class _MissingError(Exception):
@@ -89,17 +107,29 @@ class Formula:
         return _names_in(self._tree)
 
     @property
+    def single_names(self) -> frozenset[str]:
+        """The names that it reads as one number: not only as an argument of ``min``, ``max`` or ``mean``.
+
+        Example:
+            >>> sorted(Formula("mean(there) if count == 2 else min(there, sqrt(kept))").single_names)
+            ['count', 'kept']
+        """
+        calls = [node for node in ast.walk(self._tree) if isinstance(node, ast.Call) and ast.unparse(node.func) in _OF_SEVERAL]
+        arguments = {id(part) for call in calls for part in call.args}
+        return _names_in(self._tree, without=arguments)
+
+    @property
     def is_share(self) -> bool:
         """Whether its value is true or false, 1 or 0."""
         return _is_share(self._tree)
 
-    def value(self, numbers: Mapping[str, Verdict[float]], facts: Mapping[str, Any]) -> Verdict[float]:
-        """Return the value; without an answer that it comes to read, or where there is no such number, the reason.
+    def value(self, numbers: Mapping[str, Verdict[float] | Answers], facts: Mapping[str, Any]) -> Verdict[float]:
+        """Return the value, or the reason why it is missing: an answer that it reads, or a number.
 
         What is not finite, or above 1e100, is no number.
 
         Args:
-            numbers: answers and earlier numbers by name.
+            numbers: answers and earlier numbers by name; a tuple for a question that is asked several times.
             facts: the columns of the prompt.
 
         Raises:
@@ -122,7 +152,7 @@ class Formula:
         return Scored(number)
 
     def check(self, numbers: Collection[str], facts: Mapping[str, Any]) -> None:
-        """Look for what cannot be computed of a prompt, whatever its answers are.
+        """Check that the formula can be computed of a prompt, for all possible answers.
 
         Args:
             numbers: the names of answers and earlier numbers.
@@ -137,7 +167,7 @@ class Formula:
             ...
             salon_taxonomy.errors.InputError: gives 'none', not a number: "done if done == 1 else 'none'"
         """
-        known = {name.replace("-", "_"): Scored(1.0) for name in numbers}
+        known: dict[str, Verdict[float] | Answers] = {name.replace("-", "_"): Scored(1.0) for name in numbers}
         try:
             for value in self._possible(self._tree, known, facts):
                 if not isinstance(value, int | float):
@@ -165,8 +195,8 @@ class Formula:
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise InputError("is no formula:", value=self.text[:80]) from error
 
-    def _possible(self, node: ast.expr, numbers: Mapping[str, Verdict[float]], facts: Mapping[str, Any]) -> list[Any]:
-        """Return what a part can be; 1 stands for all numbers that answers decide."""
+    def _possible(self, node: ast.expr, numbers: Mapping[str, Verdict[float] | Answers], facts: Mapping[str, Any]) -> list[Any]:
+        """Return the possible values of a part; 1 represents all numbers that answers decide."""
 
         def of(part: ast.expr) -> list[Any]:
             return self._possible(part, numbers, facts)
@@ -204,7 +234,7 @@ class Formula:
                     _number(value)
         return [1.0]
 
-    def _evaluated(self, node: ast.expr, numbers: Mapping[str, Verdict[float]], facts: Mapping[str, Any]) -> Any:
+    def _evaluated(self, node: ast.expr, numbers: Mapping[str, Verdict[float] | Answers], facts: Mapping[str, Any]) -> Any:
         def of(part: ast.expr) -> Any:
             return self._evaluated(part, numbers, facts)
 
@@ -233,7 +263,11 @@ class Formula:
                     left = right
                 return True
             case ast.Call(func=ast.Name(id=name)):
-                return FUNCTIONS[name](*(_number(of(part)) for part in node.args))
+                parts = map(of, node.args)
+                values = [_number(x) for part in parts for x in (part if isinstance(part, list) else [part])]
+                if not values and name != "count":
+                    raise ValueError(f"{name} of no answer")
+                return FUNCTIONS[name](*values)
         raise InputError("a formula cannot contain", value=ast.unparse(node)[:80])  # pragma: no cover - checked before
 
 
@@ -248,12 +282,15 @@ def _is_share(node: ast.expr) -> bool:
     return isinstance(node, ast.Compare)
 
 
-def _looked_up(name: str, numbers: Mapping[str, Verdict[float]], facts: Mapping[str, Any]) -> Any:
+def _looked_up(name: str, numbers: Mapping[str, Verdict[float] | Answers], facts: Mapping[str, Any]) -> Any:
     if name in numbers:
-        verdict = numbers[name]
-        if isinstance(verdict, Unscored):
-            raise _MissingError(verdict)
-        return _finite(verdict.value)
+        verdicts = numbers[name]
+        several = verdicts if isinstance(verdicts, tuple) else (verdicts,)
+        for verdict in several:
+            if isinstance(verdict, Unscored):
+                raise _MissingError(verdict)
+        values = [_finite(verdict.value) for verdict in several if isinstance(verdict, Scored)]
+        return values if isinstance(verdicts, tuple) else values[0]
     if name not in facts:
         raise InputError("is neither a number of the suite nor a column of the prompt:", value=name, allowed=[*numbers, *facts])
     return _finite(facts[name])
@@ -273,9 +310,9 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def _names_in(tree: ast.expr) -> frozenset[str]:
+def _names_in(tree: ast.expr, without: Collection[int] = ()) -> frozenset[str]:
     nodes = list(ast.walk(tree))
-    inner = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    inner = {id(node.func) for node in nodes if isinstance(node, ast.Call)} | {*without}
     inner |= {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
     return frozenset(
         ast.unparse(node) for node in nodes if isinstance(node, ast.Name | ast.Attribute) and id(node) not in inner

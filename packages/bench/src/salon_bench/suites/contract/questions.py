@@ -10,7 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Self
+from random import Random
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias
 
 from salon_bench.suites.contract.suite import Case, Inquiry
 from salon_judges.asking.foreign_text import foreign
@@ -21,28 +22,42 @@ from salon_taxonomy.answers import (
     Parsed,
     Unparsed,
     parse_choice,
+    parse_list,
     parse_object,
     parse_scale,
+    parse_text,
     parse_yes_or_no,
 )
 from salon_taxonomy.answers.strict_json import Json, JsonError
 from salon_taxonomy.enums import MediaKind, MediaRole
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Decoding, Media, Question, Token
-from salon_taxonomy.verdict import Scored, Unscored, Verdict
+from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
 NUMBER_WORDS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+UNREAD: Final = ".unread"
+"""The number beside a question whose unread replies count as a mark: 1 where one did."""
+_UNREAD: Final = (Reason.EMPTY, Reason.REFUSED, Reason.TRUNCATED, Reason.MALFORMED, Reason.OFF_MENU)
 UNITS: Final = ".units"
 """The number beside a score of a question with ``units``: how many units the score is the mean of."""
-_PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
+_PLACEHOLDER: Final = re.compile(r"\{(\w+(?:\.each)?)\}")
 _SCALE: Final = re.compile(r"(-?[0-9]{1,3})-([0-9]{1,3})")
 _NUMBERS: Final = ("number", "integer", "boolean")
 _OFF_MENU: Final = ("enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _MOST_COUNTED: Final = 1000
-_KINDS: Final = ('"yes/no"', 'a scale such as "1-5"', '"expected"', '"score"', "a list of labels", "a table with a JSON schema")
+_KINDS: Final = (
+    '"yes/no"',
+    'a scale such as "1-5"',
+    '"expected"',
+    '"score"',
+    '"text"',
+    '"list"',
+    "a list of labels",
+    "a table with a JSON schema",
+)
 
 
 class Form(ABC):
@@ -229,6 +244,43 @@ class AnyScore(Form):
 
 
 @dataclass(frozen=True)
+class Text(Form):
+    """A reply in words, which later questions quote; no number."""
+
+    instruction = "Answer in plain words."
+    spans: ClassVar[Mapping[str, tuple[float, float] | None]] = {}
+
+    def parse(self, text: str) -> Outcome[Any]:
+        """Read a reply (``parse_text``)."""
+        return parse_text(text)
+
+    def values(self, answer: Any) -> Mapping[str, float]:
+        """Return no number."""
+        return {}
+
+
+@dataclass(frozen=True)
+class NumberedList(Text):
+    """A numbered list, which later questions quote, whole or item by item; its number is how many items it has.
+
+    Example:
+        >>> NumberedList().values(NumberedList().parse("1. A dog runs. 2. It lies down.").answer)
+        {'': 2.0}
+    """
+
+    instruction = 'Answer with a numbered list and nothing else: lines "1. …", "2. …".'
+    spans: ClassVar[Mapping[str, tuple[float, float] | None]] = {"": None}
+
+    def parse(self, text: str) -> Outcome[tuple[str, ...]]:
+        """Read a reply (``parse_list``)."""
+        return parse_list(text)
+
+    def values(self, answer: tuple[str, ...]) -> Mapping[str, float]:
+        """Return the number of items."""
+        return {"": float(len(answer))}
+
+
+@dataclass(frozen=True)
 class Choice(Form):
     """One of some labels.
 
@@ -335,7 +387,8 @@ def form_of(answer: object, score: Mapping[str, float] | None = None) -> Form:
     """Return the form that a suite file names.
 
     Args:
-        answer: ``"yes/no"``, a scale such as ``"1-5"``, ``"expected"``, ``"score"``, a list of labels, or a JSON schema.
+        answer: ``"yes/no"``, a scale such as ``"1-5"``, ``"expected"``, ``"score"``, ``"text"``, ``"list"``, a list of labels,
+            or a JSON schema.
         score: of each label, from 0 to 1.
 
     Raises:
@@ -353,6 +406,8 @@ def form_of(answer: object, score: Mapping[str, float] | None = None) -> Form:
         return Expected()
     if answer == "score":
         return AnyScore()
+    if answer in ("text", "list"):
+        return Text() if answer == "text" else NumberedList()
     if isinstance(answer, str) and (match := _SCALE.fullmatch(answer)) and int(match[1]) < int(match[2]):
         return Scale(int(match[1]), int(match[2]))
     if isinstance(answer, list):
@@ -432,6 +487,41 @@ def _span(property_: Mapping[str, Any]) -> tuple[float, float] | None:
     return (float(low), float(high)) if low is not None and high is not None and low < high else None
 
 
+class Instead(float):
+    """The mark that an unread reply counts as: of all the numbers of an answer; 0 is no."""
+
+
+Shown: TypeAlias = Sequence[str | MediaRole]
+"""What precedes a question's text: roles, each with all of its media, and texts between them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quotes:
+    """Replies to earlier questions that a question's text contains.
+
+    Attributes:
+        of: the name in braces, the question whose reply is quoted, and the item of its list, from 1; None: all of the reply.
+        worded: makes what is shown and the text from the replies by name.
+    """
+
+    of: tuple[tuple[str, str, int | None], ...]
+    worded: Callable[[Mapping[str, str]], tuple[Shown, str]]
+
+    def replies(self, verdicts: Mapping[str, Verdict[Any]]) -> dict[str, str] | Unscored | None:
+        """Return the words of each name; the reason where a reply is missing, None where a list has no such item."""
+        words: dict[str, str] = {}
+        for name, step, item in self.of:
+            verdict = verdicts[step]
+            if isinstance(verdict, Unscored):
+                return verdict
+            lines = verdict.value if isinstance(verdict.value, tuple) else ()
+            if item is not None and item > len(lines):
+                return None
+            numbered = "\n".join(f"{number}. {line}" for number, line in enumerate(lines, start=1))
+            words[name] = lines[item - 1] if item is not None else numbered or verdict.value
+        return words
+
+
 @dataclass(frozen=True, slots=True)
 class PictureQuestion:
     """One question about a picture.
@@ -442,10 +532,16 @@ class PictureQuestion:
         form: of the answer.
         needs: names of earlier yes-or-no questions: where one is answered by no, this one counts as no and is not asked.
         prompt: what scorers are given as the picture's prompt; None: the prompt of the case.
-        shows: what stands in front of the text: roles, each with all of its media, and texts between them.
+        shows: what precedes the text: roles, each with all of its media, and texts between them.
         groups: in which its values count as well.
         part: of a video, from 0 to 1 of its length, that is shown; None: the whole.
         turn: of an editing conversation the turn that it is about (``Case.in_turn``); None: all.
+        quotes: replies that are in its text and what is shown, which are made when they are known; None: it has none.
+        read: patterns, each with the mark that a reply with it counts as; the first one that is found counts. None: ``form``
+            reads the reply.
+        missing: the mark that a reply counts as which cannot be read, or ``random``: a whole mark of the form's, drawn with
+            the seed 0. None: it has no number; ``all``: nor have the other items of its question.
+        cascade: whether a question that it needs counts as no because of another one; false: only when answered by no.
     """
 
     step: str
@@ -457,6 +553,15 @@ class PictureQuestion:
     groups: tuple[str, ...] = ()
     part: tuple[float, float] | None = None
     turn: int | None = None
+    quotes: Quotes | None = None
+    read: tuple[tuple[str, float], ...] | None = None
+    missing: float | str | None = None
+    cascade: bool = True
+
+    @property
+    def follows(self) -> tuple[str, ...]:
+        """The names of the questions that are asked before it."""
+        return self.needs if self.quotes is None else (*self.needs, *(step for _, step, _ in self.quotes.of))
 
     def inquiry(self, case: Case) -> Inquiry[Any]:
         """Return what the judge is asked about a case."""
@@ -465,7 +570,22 @@ class PictureQuestion:
         parts = (*(self._cut(part) for parts in shown for part in parts), f"{self.text}\n{self.form.instruction}")
         prompt = (self.prompt or case.prompt.text) if self.form.for_scorers else None
         question = Question(parts, response_schema=schema, decoding=self.form.decoding, prompt=prompt)
-        return Inquiry(self.step, question, self.form.parse, self.form.weigh)
+        return Inquiry(self.step, question, self._parse, self.form.weigh)
+
+    def _parse(self, text: str) -> Outcome[Any]:
+        for pattern, mark in self.read or ():
+            if re.search(pattern, text):
+                return Parsed(bool(mark) if isinstance(self.form, YesNo) else mark)
+        return self.form.parse(text) if self.read is None else Unparsed(Reason.MALFORMED, "contains no pattern of read")
+
+    def instead(self, verdict: Verdict[Any], case: Case) -> Verdict[Any]:
+        """Return the verdict, or the mark that an unread reply counts as; one that never came has none."""
+        if self.missing in (None, "all") or isinstance(verdict, Scored) or verdict.reason not in _UNREAD:
+            return verdict
+        if self.missing != "random":
+            return Scored(Instead(self.missing or 0))
+        lowest, highest = next(span for span in self.form.spans.values() if span is not None)
+        return Scored(Instead(Random(f"0/{case.case_id}/{self.step}").randint(int(lowest), int(highest))))  # noqa: S311 — no secret
 
     def _cut(self, shown: "str | Media") -> "str | Media":
         if self.part is None or isinstance(shown, str) or shown.kind != MediaKind.VIDEO:
@@ -477,18 +597,33 @@ def ask_all(case: Case, questions: Sequence[PictureQuestion]) -> Generator[Inqui
     """Ask the questions in order, and return the verdict of each by its name.
 
     A question whose parent (``needs``) is answered by no counts as no, unasked. Where a parent has no verdict, the question is
-    asked: no counts as no, and yes leaves no verdict. A question about a turn without a picture is not asked.
+    asked: no counts as no, and yes leaves no verdict. A question about a turn without a picture is not asked, nor is one that
+    quotes a missing reply; of an item that a list lacks, a yes-or-no question counts as no. Without ``cascade`` all are asked.
     """
     verdicts: dict[str, Verdict[Any]] = {}
+    raw: dict[str, Verdict[Any]] = {}
     for question in questions:
-        parents = [verdicts[name] for name in question.needs]
-        if any(isinstance(parent, Scored) and not parent.value for parent in parents):
+        parents = [(verdicts if question.cascade else raw)[name] for name in question.needs]
+        if question.cascade and any(isinstance(parent, Scored) and not parent.value for parent in parents):
             verdicts[question.step] = Scored(False)
             continue
+        if question.quotes is not None:
+            replies = question.quotes.replies(verdicts)
+            if not isinstance(replies, dict):
+                absent = (
+                    Scored(False) if isinstance(question.form, YesNo) else Unscored(Reason.NOT_REPORTED, "the list is shorter")
+                )
+                verdicts[question.step] = replies or absent
+                continue
+            shows, text = question.quotes.worded(replies)
+            question = replace(question, shows=tuple(shows), text=text)
         mine = case.in_turn(question.turn)
-        missing = mine.problem if case.problem is None else None
-        verdict = (yield question.inquiry(mine)) if missing is None else missing
-        verdicts[question.step] = under_parents(verdict, parents)
+        if mine.problem is None or case.problem is not None:
+            verdict = yield question.inquiry(mine)
+        else:
+            verdict = yield Inquiry(question.step, Question((question.text,)), question.form.parse, missing=mine.problem)
+        raw[question.step] = question.instead(verdict, case)
+        verdicts[question.step] = under_parents(raw[question.step], parents)
     return verdicts
 
 
@@ -507,9 +642,9 @@ def parents_first(questions: Sequence[PictureQuestion]) -> list[PictureQuestion]
     ordered: dict[str, PictureQuestion] = {}
     while len(ordered) < len(names):
         waiting = [each for each in questions if each.step not in ordered]
-        ready = next((each for each in waiting if all(name in ordered for name in each.needs)), None)
+        ready = next((each for each in waiting if all(name in ordered for name in each.follows)), None)
         if ready is None:
-            strange = sorted({name for each in waiting for name in each.needs} - set(names))
+            strange = sorted({name for each in waiting for name in each.follows} - set(names))
             problem = "is needed and does not exist:" if strange else "needs itself, by way of others:"
             raise InputError(problem, key="needs", value=strange[0] if strange else waiting[0].step)
         ordered[ready.step] = ready
@@ -531,10 +666,10 @@ def under_parents(verdict: Verdict[bool], parents: Sequence[Verdict[bool]]) -> V
 
 def numbers_of(form: Form, verdict: Verdict[Any]) -> dict[str, Verdict[float]]:
     """Return the numbers of a verdict by name; without a verdict, or without that number, each has a reason."""
-    from salon_taxonomy.verdict import Reason
-
     if isinstance(verdict, Unscored):
         return dict.fromkeys(form.spans, verdict)
+    if isinstance(verdict.value, Instead):
+        return dict.fromkeys(form.spans, Scored(float(verdict.value)))
     values = form.values(verdict.value)
     absent = Unscored(Reason.NOT_REPORTED, "the answer has no such number")
     numbers = {name: value if isinstance(value, Scored | Unscored) else Scored(value) for name, value in values.items()}
@@ -552,7 +687,7 @@ def placeholders(text: str) -> list[str]:
 
 
 def with_roles(ask: str, roles: Mapping[MediaRole, int], words: Mapping[str, object]) -> tuple[list[str | MediaRole], str]:
-    """Return what stands in front of a question's last text, and that text.
+    """Return what precedes a question's last text, and that text.
 
     A role that the text names in braces is shown there; the others come first, each behind its name where there are several.
 

@@ -78,19 +78,33 @@ def suite_named(name: str) -> Suite:
 def suite_of_file(path: Path) -> Suite:
     """Return the suite that a file defines: a declaration (``.toml``), or Python code with an object ``suite`` (``.py``).
 
+    ``NAME-released.toml``, where there is no such file, is ``NAME.toml`` with its table ``[released]``.
+
     Code runs with the rights of the user. The digest of the file is part of the suite's version.
 
     Raises:
         InputError: the file is missing or wrong, its code fails, it has no ``suite``, or an installed suite has its name.
     """
-    if not path.is_file():
+    written = written_in(path)
+    if not written.is_file():
         raise missing_path(path, "suite file")
-    suite = DeclaredSuite.read(path) if path.suffix == ".toml" else _of_code(path.resolve())
+    suite = DeclaredSuite.read(written, released=written != path) if path.suffix == ".toml" else _of_code(path.resolve())
     if suite.name in suite_names():
         raise InputError(
             "an installed suite has this name already; choose another one:", source=path, key="name", value=suite.name
         )
     return suite
+
+
+def written_in(path: Path) -> Path:
+    """Return the file that contains a suite: of ``NAME-released.toml``, if there is no such file, ``NAME.toml``.
+
+    Example:
+        >>> written_in(Path("posters-released.toml")).name
+        'posters.toml'
+    """
+    plain = path.stem.removesuffix("-released")
+    return path.with_stem(plain) if plain and path.suffix == ".toml" and not path.exists() else path
 
 
 def file_of(suite: Suite) -> Path | None:

@@ -23,6 +23,9 @@ from salon_judges.asking.asker import Asker, AskPolicy, Memory, parse_reply
 from salon_judges.asking.inquiry import drive, drive_async
 from salon_judges.formats.generations import Generated
 from salon_judges.media import PicturePolicy, PreparedPicture, prepare_bytes
+from salon_judges.media.video_container import container_of
+from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS
+from salon_judges.media.video_sampling import prepare_video_bytes
 from salon_rewards.batch import Batch
 from salon_rewards.callables.prism import asked_for
 from salon_rewards.callables.reward import AskingReward
@@ -32,6 +35,7 @@ from salon_rewards.pictures import picture
 from salon_taxonomy.answers import Unparsed
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.protocols import Judge, Media
 from salon_taxonomy.records import Prompt, Record, Score
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
@@ -41,8 +45,8 @@ from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 class SuiteReward(AskingReward):
     """Reward a picture or completion by the mean of a suite's scores, from 0 to 1.
 
-    Columns: ``prompt_id`` (the suite's prompt that the picture was made for, or its question) and for pictures ``images``; then
-    the completions themselves are not looked at. Range: 0 to 1.
+    Columns: ``prompt_id`` (the suite's prompt that the picture was made for, or its question) and for pictures ``images``, of a
+    suite of videos files or their bytes; then the completions themselves are not looked at. Range: 0 to 1.
 
     Attributes:
         suite: whose questions are asked.
@@ -72,7 +76,7 @@ class SuiteReward(AskingReward):
 
     Raises:
         InputError: for a suite that no single completion can be paid by, without a judge that is needed, for a scale, a limit
-            or an abstention that is none, a suite of videos, or when the suite's prompts cannot be read.
+            or an abstention that is none, or when the suite's prompts cannot be read.
     """
 
     suite: Suite
@@ -103,8 +107,6 @@ class SuiteReward(AskingReward):
         if self.scale is not None and not float("-inf") < self.scale[0] < self.scale[1] < float("inf"):
             raise InputError("needs two finite numbers, the lower first", column="scale", value=self.scale)
         check_limits(concurrency=self.concurrency, timeout_s=self.timeout_s)
-        if self.suite.pictures.video is not None and not reward.answers:
-            raise InputError("a suite of videos cannot reward pictures", value=self.suite.name)
         if self.prompt is None:
             prompts = {item.prompt.prompt_id: item for item in _prompts(self.suite, self.source)}
         else:
@@ -114,6 +116,8 @@ class SuiteReward(AskingReward):
         object.__setattr__(self, "_prompts", prompts)
         object.__setattr__(self, "_worth", reward)
         object.__setattr__(self, "__name__", f"suite:{self.suite.name}")
+        shown = () if reward.answers or reward.take is not None else (self.image,)
+        object.__setattr__(self, "columns", (*shown, self.prompt_id if self.prompt is None else self.prompt))
 
     async def verdicts(self, batch: Batch) -> list[Paid]:
         """Return what the suite says of each picture or completion."""
@@ -283,14 +287,20 @@ def _prompts(suite: Suite, source: Path | None) -> Sequence[SuitePrompt]:
         raise InputError(error.problem, value=f"suite:{suite.name}", hint=hint) from error
 
 
-def _medium(file: Generated) -> Media:
-    """Return a file that comes with a prompt."""
-    return Media(str(file.sha256), uri=str(file.path), data=file.data)
+def _medium(file: Generated) -> Media | Unscored:
+    """Return a file that comes with a prompt, in memory."""
+    data = read_inside(file.path, file.root, DEFAULT_VIDEO_LIMITS.most_bytes) if file.data is None else file.data
+    return data if isinstance(data, Unscored) else Media.from_bytes(data)
 
 
-def _prepared(image: Media, policy: PicturePolicy) -> PreparedPicture | Unscored:
-    try:
-        content = image.data if image.data is not None else Path(str(image.uri)).read_bytes()
-    except OSError as error:
-        return Unscored(Reason.BAD_MEDIA, f"cannot be read ({error.strerror})")
+def _prepared(media: Media | Unscored, policy: PicturePolicy) -> PreparedPicture | Unscored:
+    """Return a picture, or of a suite of videos a video, ready for the judge."""
+    if isinstance(media, Unscored):
+        return media
+    path, data = Path(str(media.uri)), media.data
+    content = read_inside(path, path.parent, DEFAULT_VIDEO_LIMITS.most_bytes) if data is None else data
+    if isinstance(content, Unscored):
+        return content
+    if policy.video is not None and (not policy.mixed or container_of(content) is not None):
+        return prepare_video_bytes(content, policy.video)
     return prepare_bytes(content, policy)

@@ -46,12 +46,14 @@ class Soft(Form):
         worth: of each answer; the value is their mean, weighted by probability.
         mean: divide by the probability of the whole menu, as the mean mark of a scale needs.
         allowed: which answers there are, in the instruction.
+        first: read the first token alone, whatever it is; none of it need be on the menu.
     """
 
     menu: Mapping[str, Sequence[str]] = field(hash=False)
     worth: Mapping[str, float] = field(hash=False)
     allowed: str
     mean: bool = False
+    first: bool = False
     decoding = _DECODING
 
     @property
@@ -82,9 +84,10 @@ class Soft(Form):
         return {"": answer.value, OFF_MENU: answer.off_menu}
 
     def _weigh(self, tokens: Sequence[Token]) -> Outcome[SoftAnswer]:
-        probabilities = answer_probabilities(tokens, self.menu)
+        probabilities = answer_probabilities(tokens[:1] if self.first else tokens, self.menu)
         on_menu = math.fsum(probabilities.shares.values())
-        if on_menu < _ON_MENU and not (self.menu is _NUMBERS and _is_number(probabilities.word)):
+        taken = self.first and tokens and (on_menu > 0 or not self.mean)
+        if on_menu < _ON_MENU and not taken and not (self.menu is _NUMBERS and _is_number(probabilities.word)):
             beginning = f"the reply begins with {probabilities.word[:_LONGEST_SHOWN]!r}"
             return Unparsed(Reason.OFF_MENU, f"{on_menu:.3f} of the probability is on {', '.join(self.menu)}; {beginning}")
         value = math.fsum(self.worth[answer] * share for answer, share in probabilities.shares.items())
@@ -93,10 +96,14 @@ class Soft(Form):
         return Parsed(SoftAnswer(value, probabilities.other))
 
 
-def soft_form(form: Form) -> Soft:
+def soft_form(form: Form, *, first: bool = False) -> Soft:
     """Return the soft form of a question: P(yes), P(expected answer), or the mean mark.
 
     P(yes) and P(expected answer) are not renormalised: no answer of the menu gains by what is off it.
+
+    Args:
+        form: of the answer.
+        first: read the first token of a reply alone, also where it is white space or no answer.
 
     Raises:
         InputError: the form has no soft one, or one mark of the scale begins another one ("1" and "10").
@@ -108,16 +115,16 @@ def soft_form(form: Form) -> Soft:
     """
     match form:
         case YesNo():
-            return Soft(_YES_NO, {"yes": 1.0, "no": 0.0}, 'one word, "yes" or "no"')
+            return Soft(_YES_NO, {"yes": 1.0, "no": 0.0}, 'one word, "yes" or "no"', first=first)
         case Scale(lowest, highest):
             marks = range(lowest, highest + 1)
             scale = {str(mark): _spellings(mark) for mark in marks}
             answers_by_spelling(scale)
             worth = {str(mark): float(mark) for mark in marks}
-            return Soft(scale, worth, f"one whole number from {lowest} to {highest}", mean=True)
+            return Soft(scale, worth, f"one whole number from {lowest} to {highest}", mean=True, first=first)
         case Expected(answer):
             menu, allowed = (_YES_NO, 'one word, "yes" or "no"') if answer in _YES_NO else (_NUMBERS, "one whole number")
-            return Soft(menu, {other: float(other == answer) for other in menu}, allowed)
+            return Soft(menu, {other: float(other == answer) for other in menu}, allowed, first=first)
     raise InputError("the answer to a soft question is", key="answer", allowed=_SOFT_FORMS)
 
 

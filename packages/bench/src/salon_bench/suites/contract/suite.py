@@ -114,7 +114,7 @@ class Case:
         wanted = range(1, turns + 1) if turn is None else range(max(1, turn - 1), turn + 1)
         missing = next((number for number in wanted if number not in made), None)
         if missing is not None:
-            return replace(self, problem=Unscored(Reason.BAD_MEDIA, f"there is no picture of turn {missing}"))
+            return replace(self, problem=Unscored(Reason.BAD_MEDIA, f"there is no picture of turn {missing} that can be read"))
         if turn is None:
             return self
         here = slice(made[turn], made[turn] + 1)

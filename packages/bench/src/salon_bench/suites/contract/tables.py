@@ -1,7 +1,7 @@
 """The table in which a suite reports its numbers; :class:`~salon_bench.suites.contract.suite.Summary` explains the columns."""
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -10,6 +10,7 @@ import polars as pl
 from salon_bench.suites.contract.metrics import share_with_wilson
 from salon_bench.suites.contract.suite import Summary
 from salon_ranking.uncertainty.means import CONFIDENCE, Ends, mean_with_interval, ratio_with_interval
+from salon_ranking.uncertainty.quantiles import least_units
 
 SUMMARY_COLUMNS: Final = {
     "metric": pl.String,
@@ -61,17 +62,28 @@ def interval_over_rows(dimension: str, known: pl.DataFrame) -> tuple[float | Non
     return mean_with_interval(known["value"].to_list())
 
 
+_WHOLE: Final = pl.col("value").is_in([0.0, 1.0])
+"""A panel's mean of yes and no is neither."""
+
+
 def interval_over_prompts(
-    dimension: str, known: pl.DataFrame, *, shares: Collection[str] = (), confidence: float = CONFIDENCE, none: bool = False
+    dimension: str,
+    known: pl.DataFrame,
+    *,
+    shares: Collection[str] = (),
+    spans: Mapping[str, tuple[float, float] | None] | None = None,
+    confidence: float = CONFIDENCE,
+    none: bool = False,
 ) -> tuple[float | None, Ends]:
     """Return the mean of the rows with an interval for other prompts of the same kind.
 
-    Wilson's for a share with one row per prompt, else by Student's t over prompts; none of fewer than five.
+    Wilson's for a share with one row per prompt, else by Student's t over prompts; none of fewer than five, or of equal values.
 
     Args:
         dimension: of the rows.
         known: its rows with a value; columns ``prompt_id``, ``value``, and maybe ``weight``: how often each counts.
         shares: the dimensions whose values are 0 or 1.
+        spans: the lowest and highest possible value of other dimensions, where their intervals end.
         confidence: of the interval.
         none: make no interval.
     """
@@ -81,18 +93,19 @@ def interval_over_prompts(
     weighed = weighed.select("prompt_id", "weight", value=pl.col("value") * pl.col("weight"))
     by_prompt = weighed.group_by("prompt_id").agg(pl.col("value", "weight").sum()).sort("prompt_id")
     alike = weighed["weight"].n_unique() == 1
-    if dimension in shares and by_prompt.height == known.height and alike and not none:
+    if dimension in shares and by_prompt.height == known.height and alike and known.select(_WHOLE.all()).item() and not none:
         return share_with_wilson(round(known["value"].sum()), known.height, confidence)
     sums = by_prompt.select("value", "weight").to_numpy().astype(np.float64)
-    within = (0.0, 1.0) if dimension in shares else None
+    within = (0.0, 1.0) if dimension in shares else (spans or {}).get(dimension)
     ends = (None, None) if none else ratio_with_interval(sums, confidence=confidence, within=within)[1]
     return math.fsum(weighed["value"]) / math.fsum(weighed["weight"]), ends
 
 
 def words_of_intervals(scores: pl.DataFrame, shares: Collection[str], confidence: float = CONFIDENCE) -> list[str]:
     """Return the sentences about how :func:`interval_over_prompts` makes its intervals."""
-    rows = scores.drop_nulls("value").group_by("dimension", "prompt_id").len()
-    several = set(rows.filter(pl.col("len") > 1)["dimension"])
+    known = scores.drop_nulls("value")
+    rows = known.group_by("dimension", "prompt_id").len()
+    several = set(rows.filter(pl.col("len") > 1)["dimension"]) | set(known.filter(~_WHOLE)["dimension"])
     mine = set(scores["dimension"])
     wilson = (mine & set(shares)) - several
     words = []
@@ -100,7 +113,8 @@ def words_of_intervals(scores: pl.DataFrame, shares: Collection[str], confidence
         words.append(f"{confidence:.0%} intervals of shares: Wilson's score interval.")
     if mine - wilson:
         what = "intervals" if not wilson else "other intervals" if mine & set(shares) - wilson else "intervals of means"
-        words.append(f"{confidence:.0%} {what}: Student's t over prompts.")
+        least = least_units(confidence, clustered=True)
+        words.append(f"{confidence:.0%} {what}: Student's t over prompts; none from fewer than {least} or from equal values.")
     return words
 
 

@@ -1,4 +1,4 @@
-"""Stage 3, ``r3-explanations``: does the policy's explanation name the annotated error? Gives S_ref.
+"""Stage 3 of R³-Bench: does the policy's explanation name the annotated error? Gives S_ref.
 
     aligned     1 if the policy said that the picture matches, else 0                           no judge is asked
     misaligned  0 if it said so; else a judge without picture compares the two explanations     1 if equivalent

@@ -1,4 +1,4 @@
-"""Stage 1, ``r3-reflect``: the model under test looks at each picture and says whether, why and what to change.
+"""Stage 1 of R³-Bench: the model under test looks at each picture and says whether, why and what to change.
 
     picture + prompt ──► {"answer", "explanation", "edit_prompt"} ──► a row of scores (is the verdict right?) and one of
                                                                       assessments (the whole reply)

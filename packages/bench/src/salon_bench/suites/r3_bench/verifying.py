@@ -1,4 +1,4 @@
-"""Stage 4, ``r3-images``: yes/no questions about each misaligned picture before and after its edit. Gives S_rect.
+"""Stage 4 of R³-Bench: yes/no questions about each misaligned picture before and after its edit. Gives S_rect.
 
     edit made        "before" and "after" are asked; (V_post − V_pre) / (1 − V_pre)
     nothing to edit  the policy said that the picture matches, so it stays as it is: 0, no judge is asked
