@@ -234,7 +234,11 @@ def test_names_of_files_that_are_still_to_be_made_are_compared_as_files(
     refuse_overwriting({"--output": Path("a.csv"), "--records": Path("b.csv")}, {"INPUT": Path("c.csv")})
 
 
-@pytest.mark.parametrize("read", [lambda folder: folder, lambda folder: folder / "*.csv"], ids=["folder", "pattern"])
+@pytest.mark.parametrize(
+    "read",
+    [lambda folder: folder, lambda folder: folder / "*.csv", lambda folder: folder / "vo**.csv"],
+    ids=["folder", "pattern", "two stars"],
+)
 def test_a_file_of_a_folder_or_pattern_that_is_read_is_an_input(tmp_path: Path, read: Callable[[Path], Path]) -> None:
     path = tmp_path / "votes.csv"
     path.write_bytes(CONTENT)

@@ -7,6 +7,7 @@ that would destroy its own input stops before it has read or written anything. P
 """
 
 import os
+import re
 import stat
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -268,7 +269,7 @@ def _files(read: Path) -> Iterator[Path]:
     """Yield the path itself, and what it finds where it is a pattern."""
     yield read
     if not read.exists() and any(sign in read.name for sign in "*?["):
-        yield from read.parent.glob(read.name)
+        yield from read.parent.glob(re.sub(r"\*+", "*", read.name))
 
 
 def _identity(path: Path) -> tuple[object, ...]:

@@ -10,6 +10,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -128,7 +129,7 @@ def _files(path: Path, error: type[RankingError]) -> list[Path]:
     """Return the file itself, or those of a pattern in the order of their names."""
     if path.exists() or not any(sign in path.name for sign in "*?["):
         return [path]
-    files = sorted(file for file in path.parent.glob(path.name) if not file.is_dir())
+    files = sorted(file for file in path.parent.glob(re.sub(r"\*+", "*", path.name)) if not file.is_dir())
     if not files:
         raise error("no file has such a name", source=path)
     return files
