@@ -110,6 +110,10 @@ def test_columns_may_have_other_names_and_steps_any_order(tmp_path: Path) -> Non
     assert next(item for item in worst if item.name == "reward_metric_divergence").last.verdict is Alarm.OK
     done = run(tmp_path / "run.jsonl", "--reward-column", "total", "--held-out-column", "f1", "--lower-is-better")
     assert "reward_metric_divergence" in done.stdout
+    for option in ("--reward-column", "--held-out-column"):
+        mistyped = run(tmp_path / "run.jsonl", option, "totle")
+        assert (mistyped.exit_code, mistyped.stdout) == (2, "")
+        assert "column 'totle': no row has this column (allowed: completion, f1, step, total)" in mistyped.stderr
 
 
 @pytest.mark.parametrize(

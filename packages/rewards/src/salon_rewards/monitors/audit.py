@@ -38,11 +38,11 @@ def read_log(path: Path | str, *, reward_column: str = "reward", held_out_column
 
     Each line is an object. ``step`` must be there; ``completion`` (text, or messages), ``truth`` (for R³ also ``matches``),
     ``reward``, ``example_id`` and ``completion_tokens`` speak of one completion, ``held_out`` of the step. A line without
-    ``completion`` may bring ``held_out`` alone. Other keys are left out.
+    ``completion`` may bring ``held_out`` alone. Other keys are left out. A column that is named, and no row has, is refused.
 
     Raises:
         InputError: for a file that cannot be read, a line that is no JSON object, a value that its column does not allow, two
-            different held-out values of one step, or a log without any completion.
+            different held-out values of one step, a column that no row has, or a log without any completion.
 
     Example:
         >>> import tempfile
@@ -54,7 +54,9 @@ def read_log(path: Path | str, *, reward_column: str = "reward", held_out_column
     """
     source = shown(path)
     steps: dict[int, LoggedStep] = {}
+    keys: set[str] = set()
     for line, row in json_lines(file_lines(Path(path)), source):
+        keys.update(row)
         step = row.get("step")
         if isinstance(step, bool) or not isinstance(step, int) or step < 0:
             hint = None if "step" in row else f"The row has: {', '.join(sorted(row)) or 'nothing'}."
@@ -82,6 +84,9 @@ def read_log(path: Path | str, *, reward_column: str = "reward", held_out_column
             logged.columns[name].append(row.get({"reward": reward_column}.get(name, name)))
     if not any(logged.completions for logged in steps.values()):
         raise InputError("holds no completion", source=source)
+    for column, usual in ((reward_column, "reward"), (held_out_column, "held_out")):
+        if column not in keys and column != usual:
+            raise InputError("no row has this column", source=source, column=column, allowed=sorted(keys))
     return [steps[step] for step in sorted(steps)]
 
 
