@@ -6,6 +6,7 @@ coefficient based on Kendall's tau" (1968).
 """
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
 from itertools import combinations
@@ -73,23 +74,24 @@ def theil_sen(x: Sequence[float], y: Sequence[float]) -> float | None:
 def rising_probability(series: Sequence[float]) -> float:
     """Return the chance that a series without trend rises at least as clearly as this one.
 
-    One-sided Mann–Kendall; 1 for fewer than two values. The distribution is exact for values that all differ; ties count as
-    neither rise nor fall, which makes the test a little too careful.
+    One-sided Mann–Kendall, exact: among all orders of these values, which may hold ties.
 
     Example:
         >>> rising_probability([1, 2, 3, 4, 5]) == 1 / 120
         True
         >>> rising_probability([5, 4, 3, 2, 1])
         1.0
+        >>> rising_probability([1, 2, 3, 3]) == 1 / 12
+        True
     """
-    count = len(series)
-    if count < 2:
-        return 1.0
-    score = sum((later > earlier) - (later < earlier) for earlier, later in combinations(series, 2))
-    pairs = count * (count - 1) // 2
-    # S = pairs − 2·inversions, so S ≥ score exactly where there are at most (pairs − score) / 2 inversions.
-    most = (pairs - score) // 2
-    return sum(_inversions(count)[: most + 1]) / math.factorial(count)
+    orders = list(_inversions(len(series)))
+    for times in Counter(series).values():  # equal values change places without a new order
+        alike = _inversions(times)
+        for k in range(len(orders) - len(alike) + 1):
+            orders[k] -= sum(alike[j] * orders[k - j] for j in range(1, min(k, len(alike) - 1) + 1))
+        del orders[len(orders) - len(alike) + 1 :]
+    falls = sum(later < earlier for earlier, later in combinations(series, 2))
+    return sum(orders[: falls + 1]) / sum(orders)
 
 
 @lru_cache
