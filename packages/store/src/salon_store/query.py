@@ -317,9 +317,13 @@ def _checked(
             called = node.get("function")
             function = str(called.get("function_name")).lower() if isinstance(called, dict) else "unknown"
             if function not in functions:
-                problem = "this table function is not offered here:"
-                hint = _OWN_FILE if function.startswith(("read_", "parquet_")) else None
-                raise QueryError(problem, source="query", value=function, allowed=sorted(functions), hint=hint)
+                raise QueryError(
+                    "this table function is not offered here:",
+                    source="query",
+                    value=function,
+                    allowed=sorted(functions),
+                    hint=_OWN_FILE if function.startswith("read_") else None,
+                )
 
     # DuckDB makes a subquery of it, for which a semicolon (and a remark behind it) would be in the way.
     while (end := query.rfind(";")) >= 0 and _syntax_tree(query[:end], connection) == text:
