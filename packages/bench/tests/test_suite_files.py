@@ -144,6 +144,15 @@ def test_a_declared_suite_of_under_thirty_lines_gives_every_number_with_its_inte
     assert "95% intervals of shares: Wilson's score interval." in ours["notes"]
 
 
+def test_a_run_with_replies_that_cannot_be_read_says_where_they_are(folder: Path) -> None:
+    words = ("bench", "run", "./posters.toml", "--model", "ours", "--generations", "ours", "--re-asks", "0", "--judge")
+    for replies, is_told in ((lambda _: "What a picture!", True), (answer, False)):
+        with serving(Script(rule=replies)) as server:
+            result = salon(*words, f"vllm:mock-{is_told}@{server.url}")
+        assert result.exit_code == 0, result.output
+        assert ("What the judge replied: `salon view STORE`" in result.stderr) is is_told
+
+
 def test_intervals_end_where_values_end(folder: Path) -> None:
     suite = suite_named("./posters.toml")
     rows = [("overall", [1.0] * 7 + [0.1]), ("beauty", [5.0] * 7 + [1.0])]
