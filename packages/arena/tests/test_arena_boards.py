@@ -89,7 +89,9 @@ def test_a_board_that_is_not_published_states_why_and_counts_no_votes(service: W
         async with visitors(service) as [visitor]:
             page = (await visitor.ask("GET", "/board")).text
             assert "settled vote" not in page
-            assert f"batches of {BATCH} or more, at most half of them by one person" in page
+            assert f"batches of {BATCH} or more, each scenario&#x27;s by themselves, at most half" in page.replace(
+                "&#39;", "&#x27;"
+            )
 
     run(work)
 

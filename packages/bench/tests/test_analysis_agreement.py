@@ -169,6 +169,16 @@ def test_what_does_not_exist_is_null_with_its_reason():
     assert beside(judged, people)["reason"] == "fewer than 3 on both sides"
 
 
+def test_a_coefficient_without_an_interval_says_in_how_many_resamples_it_does_not_exist():
+    judged = scores_of({("m", f"p{number}"): (float(number == 0),) * 2 for number in range(12)})
+    other = scores_of({("m", f"p{number}"): (float(number), float(number)) for number in range(12)}, judge="k")
+    row = beside(judged, other, "pictures")
+    assert (row["spearman"] is not None, row["spearman_low"]) == (True, None)
+    lost = int(row["reason"].split("all the same in ")[1].split(" of 1,000 resamples")[0])
+    assert 250 < lost < 450  # (11 / 12) ** 12 of them lack the one picture that differs
+    assert beside(other, other.with_columns(judge=pl.lit("l")), "pictures")["reason"] is None
+
+
 def test_pictures_of_one_prompt_are_drawn_together():
     judged = {(f"m{model}", f"p{prompt}"): (float(prompt), float(prompt)) for model in range(10) for prompt in range(8)}
     noisy = {key: {"ann": prompt + model % 2} for key in judged for model, prompt in [(int(key[0][1:]), int(key[1][1:]))]}

@@ -41,6 +41,22 @@ def test_the_readme_of_a_folder_with_a_page_has_the_settings_of_a_space(tmp_path
     assert "\u202e" not in text
 
 
+def test_columns_with_paths_of_this_machine_are_warned_of_before_they_are_sent(tables: Path) -> None:
+    places = ["/home/ann/p1.png", "file:///srv/p/2.png", "C:\\\\ann\\\\3.png"]
+    for number, place in enumerate(places):
+        (tables / f"t{number}.jsonl").write_text(
+            f'{{"uri": "p.png", "prompt": "a / b"}}\n{{"uri": "{place}", "prompt": "/ 2"}}\n'
+        )
+    done = salon("card", tables, "--title", "t")
+    assert done.exit_code == 0, done.output
+    warned = [line for line in done.stderr.splitlines() if line.startswith("Warning")]
+    assert [line.split(", column")[0] for line in warned] == [f"Warning: t{number}.jsonl" for number in range(3)]
+    assert all("'uri'" in line for line in warned) and places[0] in warned[0]
+    for number in range(3):
+        (tables / f"t{number}.jsonl").write_text('{"uri": "s3://bucket/a/b.png", "page": "https://a.example/b/c"}\n')
+    assert "Warning" not in salon("card", tables, "--title", "t").stderr
+
+
 def test_a_card_names_every_table_with_its_columns(tables: Path) -> None:
     done = salon("card", tables, "--title", HOSTILE, "--license", "cc-by-4.0", "--about", "Votes\nof people.")
     assert done.exit_code == 0, done.output

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from for_each import for_each
+from salon_bench.analysis.trackers import tracked_runs
 from salon_bench.suites import Case, dry_run, read_generations, shape, suite_named
 from salon_bench.suites.contract.questions import form_of
 from salon_bench.viewer.pages import runs_page
@@ -141,6 +142,15 @@ def test_a_declared_suite_of_under_thirty_lines_gives_every_number_with_its_inte
     assert lines["legible", None]["ci_low"] is not None
     assert lines["beauty", None]["ci_low"] is None, "four prompts are too few, and equal ones say nothing"
     assert "95% intervals of shares: Wilson's score interval." in ours["notes"]
+
+
+def test_a_run_with_replies_that_cannot_be_read_says_where_they_are(folder: Path) -> None:
+    words = ("bench", "run", "./posters.toml", "--model", "ours", "--generations", "ours", "--re-asks", "0", "--judge")
+    for replies, is_told in ((lambda _: "What a picture!", True), (answer, False)):
+        with serving(Script(rule=replies)) as server:
+            result = salon(*words, f"vllm:mock-{is_told}@{server.url}")
+        assert result.exit_code == 0, result.output
+        assert ("What the judge replied: `salon view STORE`" in result.stderr) is is_told
 
 
 def test_intervals_end_where_values_end(folder: Path) -> None:
@@ -577,6 +587,40 @@ def test_another_file_is_another_run(folder: Path, file: str) -> None:
         assert report_of(run(f"./{file}", server.url))["run_id"] != first
         (folder / file).write_text(text)
         assert salon("bench", "resume", first).exit_code == 0
+    shown = salon("results", "leaderboard", f"./{file}").stdout
+    assert "1 older version of this judge not shown; --all-versions shows each" in shown
+    assert salon("results", "leaderboard", f"./{file}", "--all-versions").stdout.count("judged by mock") == 2
+
+
+EDITS = {
+    "a question is renamed": (('id = "beauty"', 'id = "grace"'), {"beauty"}),
+    "a question is gone": (
+        (DECLARED[DECLARED.index('[[question]]\nid = "medium"') :], ""),
+        {"medium=oil painting", "medium=photo"},
+    ),
+    "no number over all": (('overall = "mean"\n', ""), set()),
+    "another form of answer": (('answer = "1-5"', 'answer = "yes/no"'), set()),
+    "other labels": (('answer = ["photo", "oil painting"]', 'answer = ["photo", "etching"]'), {"medium=oil painting"}),
+    "other questions only": (
+        (DECLARED[DECLARED.index("[[question]]") :], '[[question]]\nid = "new"\nask = "?"\nanswer = "yes/no"\n'),
+        {"beauty", "legible", "medium=oil painting", "medium=photo", "poster"},
+    ),
+}
+
+
+@for_each("edit", EDITS)
+def test_runs_of_a_suite_file_that_was_edited_since_are_still_ranked_and_reported(folder: Path, edit: str) -> None:
+    (old, new), missing = EDITS[edit]
+    (folder / "posters.toml").write_text(DECLARED)
+    with serving(Script(rule=answer)) as server:
+        run_id = report_of(run("./posters.toml", server.url))["run_id"]
+    (folder / "posters.toml").write_text(DECLARED.replace(old, new))
+    [board] = json.loads(salon("results", "leaderboard", "./posters.toml", "--format", "json").stdout)
+    said = {name for note in board["notes"] if "no longer has them" in note for name in note[:-1].split(": ")[-1].split(", ")}
+    assert said == missing
+    assert not missing & {row["metric"] for row in board["rows"]}
+    assert salon("results", "report", run_id, "--output", "page.html").exit_code == 0
+    assert tracked_runs(folder / "results", [run_id])
 
 
 def test_a_panel_of_a_suite_file_is_reported_as_well(folder: Path) -> None:

@@ -113,7 +113,6 @@ def test_mistakes_are_named_and_nothing_is_printed(votes: Path, arguments: list[
     [
         (["compare", "--by", "prompt"], "missing column"),
         (["compare", "--output", "pairs.txt"], "unknown kind of output"),
-        (["compare", "--output", "pairs.svg"], "unknown kind of output"),
         (["compare", "--interval", "bca"], "no BCa intervals"),
         (["compare", VOTES, "--by", "mode"], "--by compares groups of one set"),
         (["compare", VOTES, "--interval", "percentile"], "compared by sandwiches"),

@@ -1,5 +1,6 @@
 """Two sets of votes beside each other: differences, and intervals only where the sets are independent."""
 
+from html import unescape
 from pathlib import Path
 from statistics import NormalDist
 
@@ -10,7 +11,7 @@ from click.testing import CliRunner
 
 from for_each import for_each
 from salon_console import main
-from salon_ranking import Battles, OptionError, compare_groups, compare_votes, fit
+from salon_ranking import Battles, OptionError, compare_groups, compare_votes, differences, fit
 
 STRENGTH = np.array([0.6, 0.2, -0.1, -0.7])
 
@@ -139,6 +140,33 @@ def test_a_file_holds_what_the_screen_shows_and_raters_on_both_sides_are_warned_
     CliRunner().invoke(main, [*command, "--output", str(tmp_path / "both.csv")])
     columns = pl.read_csv(tmp_path / "both.csv").columns
     assert {"ci_low art", "rank film", "difference film", "difference_low film", "p_holm film"} <= {*columns}
+
+
+def test_a_terminal_of_eighty_characters_shows_the_differences_of_two_groups(tmp_path: Path) -> None:
+    by_raters(3).write_csv(tmp_path / "votes.csv")
+    command = ["votes", "compare", str(tmp_path / "votes.csv"), "--by", "category", "--bootstrap", "50"]
+    lines = CliRunner().invoke(main, command, env={"COLUMNS": "80"}).stdout.splitlines()
+    [head] = [line.split() for line in lines if line.startswith(" model")]
+    assert head[:5] == ["model", "art", "film", "difference", "film"]
+    [left_out] = [line for line in lines if line.startswith("Left out")]
+    assert "rank art" in left_out and "difference" not in left_out
+
+
+def test_differences_of_models_are_shown_as_a_table_a_page_and_a_chart(tmp_path: Path) -> None:
+    frame = by_raters(3)
+    found = differences(frame, replicates=50)
+    assert str(found).splitlines()[0] == found.header
+    assert found._repr_html_().count("<svg") == 1
+    frame.write_csv(tmp_path / "votes.csv")
+    for ending in ("html", "svg"):
+        file = tmp_path / f"pairs.{ending}"
+        result = CliRunner().invoke(
+            main, ["votes", "compare", str(tmp_path / "votes.csv"), "--bootstrap", "50", "--output", str(file)]
+        )
+        assert result.exit_code == 0, result.output
+        written = unescape(file.read_text())
+        assert found.table["model_a"][0] in written
+        assert ending == "svg" or "after Holm's correction" in written
 
 
 @for_each(

@@ -262,6 +262,12 @@ def test_an_id_in_two_rows_that_differ_is_refused_where_copies_are_left_out() ->
     with pytest.raises(BattleError, match="the same id twice") as caught:
         Battles.from_frame(twice.with_columns(note=pl.int_range(pl.len())), copies="first")
     assert caught.value.row == VOTES.height + 1
+    assert "\nThe ids: '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', …." in str(caught.value)
+    with pytest.raises(BattleError, match=r"The ids: '3', '5'\.") as caught:
+        Battles.from_frame(pl.concat([twice.head(VOTES.height), twice[[3, 5, 3]]]))
+    with pytest.raises(BattleError, match="the same id twice") as caught:
+        Battles.from_frame(pl.concat([twice.head(VOTES.height), twice[[3]]]))
+    assert "The ids" not in str(caught.value)
 
 
 def test_copies_that_count_for_want_of_a_named_id_are_warned_of() -> None:

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from for_each import for_each
-from salon_rewards import make_reward
+from salon_rewards import Part, compose, make_reward
 from salon_rewards.adapters import DDPOReward, FlowGRPOReward, UnscoredError, VerlImageScore, flow_factory_reward
 from salon_rewards.adapters.pictures import pictures_of, settled
 from salon_rewards.callables.scorer import ScorerReward
@@ -156,6 +156,20 @@ def test_flow_grpo_can_make_tensors_of_the_scores_and_join_batches():
     joined = {key: torch.cat([torch.as_tensor(each[key]).float() for each in batches]) for key in batches[0]}
     assert joined["avg"].shape == (4,)
     assert joined["avg"].tolist() == [1.0] * 4
+
+
+@for_each("adapter", [FlowGRPOReward, DDPOReward])
+def test_a_composition_keeps_the_parts_of_the_latest_batch_of_pictures(adapter):
+    by_rule = compose([Part(REDNESS, 2.0), Part(REDNESS, name="again")])
+    asked = compose([Part(REDNESS, 2.0), Part(marked([mark(8), "I cannot say.", mark(4)], concurrency=1))])
+    for composed, second in ((by_rule, "again"), (asked, "judged_score")):
+        assert composed.last is None
+        adapter(composed)(shown(3), ["a", "b", "c"], [{}] * 3)
+        first, other, total = composed.last.components
+        assert [first.name, other.name, total.name] == ["scorer:red", second, "total"]
+        assert list(first.paid) == [0.0, 1 / 255, 2 / 255]
+        assert composed.last.as_rows()[2]["total"] == pytest.approx(2 * first.paid[2] + other.paid[2])
+    assert isinstance(asked.last.components[1].paid[1], Unscored)
 
 
 def test_verl_calls_by_these_names():

@@ -264,6 +264,14 @@ def test_an_error_shows_where_and_what_there_is_instead(filled: ResultStore) -> 
         filled.sql("SELECT * FROM votes")
 
 
+@pytest.mark.parametrize("table", ["mine", "'mine.csv'", "read_csv('mine.csv')"])
+def test_a_query_of_a_file_says_how_to_add_it_as_a_table(filled: ResultStore, tmp_path: Path, table: str) -> None:
+    (tmp_path / "mine.csv").write_text("model,price\nflux,3\n")
+    with pytest.raises(QueryError, match=r"--table NAME=FILE \(files="):
+        filled.sql(f"SELECT price FROM {table}")
+    assert filled.sql("SELECT price FROM mine", files={"mine": tmp_path / "mine.csv"}).item() == 3
+
+
 def compact_alone(store: ResultStore) -> None:
     """Merge the files of the battles and remove those that were merged."""
     merged = list((store.path / "battles").glob("*.parquet"))

@@ -138,7 +138,7 @@ class PublishedBoard:
     def _waiting(self) -> str:
         if self._hidden:
             return f"The board opens when the study has ended, or has {HIDDEN_BATCH:,} votes."
-        batches = f"batches of {BATCH} or more, at most half of them by one person"
+        batches = f"batches of {BATCH} or more, each scenario's by themselves, at most half of them by one person"
         return f"The board shows votes in {batches}, a minute after they are final."
 
     def _latest(self, connection: Connection) -> dict[str, Publication]:

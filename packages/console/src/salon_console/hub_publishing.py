@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +20,8 @@ _SIZES: Final = (
 )
 _READERS: Final = {".csv": "read_csv", ".jsonl": "read_ndjson", ".parquet": "read_parquet"}
 _LONGEST: Final = 300
+_PATH: Final = r"^(?:(?:file://)?/[^/\s]+/|(?:file:///)?[A-Za-z]:[\\/])"
+"""An absolute path of a machine, also as a file URL."""
 
 
 def space_readme(title: str, about: str = "", license_: str | None = None) -> str:
@@ -43,12 +45,17 @@ def space_readme(title: str, about: str = "", license_: str | None = None) -> st
 
 @dataclass(frozen=True, slots=True)
 class CardTable:
-    """A table of a data set card: its rows, its columns with their types, and its digest."""
+    """A table of a data set card: its rows, its columns with their types, and its digest.
+
+    Attributes:
+        paths: the columns with absolute paths of this machine, which say who works where; each with the first of its paths.
+    """
 
     name: str
     rows: int
     columns: Mapping[str, str]
     sha256: str
+    paths: Mapping[str, str] = field(default_factory=dict)
 
 
 def card_tables(folder: Path) -> tuple[CardTable, ...]:
@@ -72,7 +79,11 @@ def card_tables(folder: Path) -> tuple[CardTable, ...]:
                 problem = str(error).splitlines()[0][:_LONGEST]
                 raise InputError(f"cannot be read ({problem})", source=path) from error
             columns = {name: str(kind) for name, kind in frame.schema.items()}
-            tables.append(CardTable(path.name, frame.height, columns, file_sha256(path)))
+            texts = [column.drop_nulls() for column in frame.iter_columns() if column.dtype == pl.String]
+            paths = {
+                column.name: str(found[0]) for column in texts if (found := column.filter(column.str.contains(_PATH))).len()
+            }
+            tables.append(CardTable(path.name, frame.height, columns, file_sha256(path), paths))
     if not tables:
         raise InputError("there is no table in this folder", source=folder, allowed=tuple(_READERS))
     return tuple(tables)

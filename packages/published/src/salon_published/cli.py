@@ -275,7 +275,7 @@ def _show_quickstart(done: "Quickstart", tables: "Mapping[GenerationTask, Table]
         click.echo(f"\n{task}, {len(known)} of {numbers.counted(len(table.rows), 'generator')}:")
         print_table(table.columns, known, right=table.numeric)
     click.echo(f"\n{done.scores:,} published numbers, from which {done.battles:,} battles are derived.")
-    click.echo("Intervals are by sources. Generators without one, and all others, are in the report.")
+    click.echo("Intervals are by sources. A missing rank is of a generator without one; the report has every generator.")
     click.echo("\nThree questions to ask next:")
     for question, sql in done.questions:
         click.echo(f'\n# {question}\nsalon store sql {shlex.quote(str(done.given))} "{sql}"')

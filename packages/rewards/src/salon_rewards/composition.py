@@ -192,9 +192,14 @@ class _Composed:
             self.sink(reward_rows(composition, batch, run_id=self.run_id, number=self._number))
         return composition
 
+    def keep(self, batch: Batch, paid: Sequence[Paid]) -> None:
+        """Keep the parts of a trainer's batch as ``last``."""
+        if isinstance(paid, Composition):
+            self.last, self._of_last = paid, _identity(batch)
+
     def _as_trainers_take_it(self, batch: Batch, composition: Composition, columns: dict[str, Any]) -> list[float | None]:
         """Return the totals, None where missing; remember the parts, and report each as a metric."""
-        self.last, self._of_last = composition, _identity(batch)
+        self.keep(batch, composition)
         report(self.called, composition, columns)
         log_metric: LogMetric | None = columns.get("log_metric")
         if log_metric is not None:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from threading import TIMEOUT_MAX, Event, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 import polars as pl
@@ -318,7 +318,11 @@ def _checked(
             function = str(called.get("function_name")).lower() if isinstance(called, dict) else "unknown"
             if function not in functions:
                 raise QueryError(
-                    "this table function is not offered here:", source="query", value=function, allowed=sorted(functions)
+                    "this table function is not offered here:",
+                    source="query",
+                    value=function,
+                    allowed=sorted(functions),
+                    hint=_OWN_FILE if function.startswith("read_") else None,
                 )
 
     # DuckDB makes a subquery of it, for which a semicolon (and a remark behind it) would be in the way.
@@ -533,15 +537,18 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return used
 
 
+_OWN_FILE: Final = "--table NAME=FILE (files={'NAME': …} in Python) adds a file of yours as a table."
+
+
 def _hint(error: Exception) -> str | None:
     import duckdb
 
     if isinstance(error, duckdb.CatalogException):
-        return f"The tables are {', '.join(SCHEMAS)}; DESCRIBE shows the columns of one."
+        return f"The tables are {', '.join(SCHEMAS)}; DESCRIBE shows the columns of one. {_OWN_FILE}"
     if isinstance(error, duckdb.BinderException):
         return "`salon store schema TABLE` lists the columns of a table."
     if isinstance(error, duckdb.ParserException):
         return 'A query is one SELECT in quotation marks: "SELECT * FROM scores LIMIT 5".'
     if isinstance(error, duckdb.PermissionException):
-        return "A query sees this store's tables and no other file."
+        return f"A query sees this store's tables and no other file. {_OWN_FILE}"
     return None

@@ -66,7 +66,7 @@ class JudgeAgreement(ShownResult):
         table: one row per task, dimension and pair: ``task`` (null over all), ``dimension``, ``first``, ``second``, ``items``
             (models or pictures that both have), ``left_out`` (those that only one has), ``spearman`` and ``kendall`` (in
             [-1, 1]) with ``_low`` and ``_high``, ``same_rank`` (share of the models with the same rank under both; null over
-            pictures), and ``reason``: why there is no coefficient. Null is *does not exist*, never 0.
+            pictures), and ``reason``: why there is no coefficient, or no interval. Null is *does not exist*, never 0.
         models: one row per task, dimension and model: ``task``, ``dimension``, ``model``, and of each judge, and of people,
             the value and ``… rank`` (1 is best; equal values share the better rank). Empty over pictures.
         notes: sentences for people.
@@ -312,6 +312,11 @@ def _coefficients(
             coefficients |= {
                 f"{name}_{end}": None if np.isnan(value) else float(np.clip(value, -1, 1)) for end, value in ends.items()
             }
+        constant = int(np.isnan(drawn[:, 0]).sum())
+        if constant and np.isnan([*low, *high]).any():
+            coefficients["reason"] = (
+                f"no interval: one side's values are all the same in {constant:,} of {replicates:,} resamples"
+            )
     return coefficients
 
 

@@ -183,7 +183,7 @@ def _board(
     entries = list(latest.values())
     chosen = _ranking_metric(entries, metric)
     entries.sort(key=lambda one: (_merit(one, chosen), one.model))
-    return SuiteBoard(suite.name, judge, version, chosen, tuple(entries), tuple(_notes(entries, repeated, older, suite.name)))
+    return SuiteBoard(suite.name, judge, version, chosen, tuple(entries), tuple(_notes(entries, repeated, older)))
 
 
 def _merit(entry: Entry, metric: str) -> float:
@@ -200,7 +200,7 @@ def _ranking_metric(entries: Sequence[Entry], wanted: str | None) -> str:
     return next((name for name in _FIRST_CHOICES if name in names), names[0] if names else "")
 
 
-def _notes(entries: Sequence[Entry], repeated: int, older: int, suite: str) -> list[str]:
+def _notes(entries: Sequence[Entry], repeated: int, older: int) -> list[str]:
     notes = []
     if len({each.prompts for each in entries}) > 1:
         shared = frozenset.intersection(*(each.prompts for each in entries))
@@ -212,8 +212,7 @@ def _notes(entries: Sequence[Entry], repeated: int, older: int, suite: str) -> l
         notes.append(f"{counted(repeated, 'older result')} of the same model and version left out; the latest run counts.")
     if older:
         notes.append(
-            f"{counted(older, 'older version')} of this judge not shown, each a board of its own: "
-            f"salon results leaderboard {suite} --all-versions"
+            f"{counted(older, 'older version')} of this judge not shown; --all-versions shows each as a board of its own."
         )
     return notes
 

@@ -46,6 +46,10 @@ def card(folder: Path, title: str, about: str, license_: str | None) -> None:
         text, about_what = space_readme(title, about, license_), "a Space"
     else:
         tables = card_tables(folder)
+        for table in tables:
+            for column, path in table.paths.items():
+                words = f"Warning: {table.name}, column {column!r}: has paths of this machine, such as {path!r}."
+                click.echo(f"{visible(words)} Leave the column out before you send it.", err=True)
         text, about_what = card_text(tables, title=title, license_=license_, about=about), counted(len(tables), "table")
     write_whole(folder / "README.md", text.encode("utf-8", "replace"))
     click.echo(f"Wrote {folder / 'README.md'} about {about_what}", err=True)

@@ -15,6 +15,7 @@ from salon_console.output import MISSING, as_json, cells, deliver, print_parts
 from salon_console.table_files import Table
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.store_address import StoreAddress
+from salon_taxonomy.verdict import Reason
 
 if TYPE_CHECKING:
     from salon_bench.runs.plan import LoadedPlan, RunPlan
@@ -393,3 +394,5 @@ def _print(reports: list[dict[str, Any]]) -> None:
             click.echo("No two judges gave a verdict about the same thing: every number is one judge's alone.")
         if report["progress"]:
             click.echo(remark(report["progress"]), err=True)
+            if set(report["progress"]["reasons"]) - {Reason.BAD_MEDIA}:
+                click.echo("What the judge replied: `salon view STORE`, or `response_text` in the table judge_calls.", err=True)

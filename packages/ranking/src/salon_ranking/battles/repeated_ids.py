@@ -21,6 +21,8 @@ _BATCH_ROWS = 1 << 18
 _MOST_HASHES = 1 << 26
 """Hashes that are held at a time: half a gibibyte."""
 _HASH, _ROW = "__hash", "__row"
+_NAMED = 10
+"""Ids that an error names."""
 _HINT = (
     "Take one of them out; or --repeated-ids first (copies='first') keeps the first of rows that are equal in every column, "
     "--repeated-ids count (ids=None) counts all: of `salon votes rank`, `compare`, `raters` and `import`."
@@ -73,8 +75,15 @@ def refuse_repeated(
     second = again.filter(~pl.col(column).is_first_distinct())
     row, value = second.select(_ROW, column).row(0)
     first = again.filter(pl.col(column) == value)[_ROW][0]
-    hint = f"It is in row {first:,} already. {_HINT}"
+    hint = f"It is in row {first:,} already. {_HINT}{_ids(second[column])}"
     raise all_wrong([Wrong("the same id twice:", row, second.height, column, value, None, hint)], source, BattleError)
+
+
+def _ids(values: pl.Series) -> str:
+    """Return the ids of several repeated rows as a sentence; nothing for one id."""
+    ids = values.unique(maintain_order=True)
+    named = ", ".join(map(repr, ids.head(_NAMED)))
+    return "" if len(ids) < 2 else f"\nThe ids: {named}{', …' if len(ids) > _NAMED else ''}."
 
 
 def repeated_rows(

@@ -55,7 +55,7 @@ def compare(
       salon votes compare votes.parquet --by mode --cluster rater_id --no-winner leave-out
       salon votes compare june.csv may.csv --cluster prompt_id
     """
-    from salon_ranking.cli.other_table import check_output, show_table
+    from salon_ranking.cli.other_table import show_table
     from salon_ranking.cli.output import progress
     from salon_ranking.errors import OptionError
     from salon_ranking.leaderboard.options import RankOptions
@@ -65,8 +65,6 @@ def compare(
     options = RankOptions(**fit)
     if other is not None and options.interval not in (None, "sandwich"):
         raise OptionError("two sets of votes are compared by sandwiches, not", value=f"--interval {options.interval}")
-    if other is None and by is None:
-        check_output(output)
     rated, _ = read_rated(battles, both_bad, cluster=cluster, rankings=other is None and by is None, rows=rows)
     if other is not None:
         comparison = _sets(rated, read_rated(other, both_bad, cluster=cluster, rows=rows)[0], options)
@@ -84,7 +82,7 @@ def _models(battles: "Battles", options: "RankOptions") -> "OtherTable":
     from salon_ranking.leaderboard.differences import differences_of
 
     pairs = differences_of(battles, options)
-    return OtherTable(pairs.header, pairs.table)
+    return OtherTable(pairs.header, pairs.table, charts=pairs.view().makers())
 
 
 def _groups(battles: "Battles", column: str, options: "RankOptions") -> "OtherTable":

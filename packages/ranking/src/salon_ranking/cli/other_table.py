@@ -8,7 +8,7 @@ import polars as pl
 
 from salon_console.numbers import frame_cells
 from salon_console.output import deliver, fitted
-from salon_console.table_files import TABLE_ENDINGS, Maker, Table, check_ending
+from salon_console.table_files import Maker, Table
 from salon_ranking.cli.output import console, is_quiet, plain, show_tables
 from salon_ranking.files import json_text
 from salon_ranking.leaderboard.analyses import rows_of
@@ -42,16 +42,6 @@ class OtherTable:
         """Return a JSON object: how it was made, and the rows of all tables. Null is what is not known."""
         tables = {name: rows_of(table) for name, table in self.further.items()}
         return json_text({**self.made, "header": self.header, "rows": rows_of(self.table), **tables})
-
-
-def check_output(output: Path | None) -> None:
-    """Check that a file is that of a table, not of a chart.
-
-    Raises:
-        InputError: its ending is that of a chart or a page.
-    """
-    if output is not None:
-        check_ending(output, TABLE_ENDINGS, "output of this command")
 
 
 def show_table(result: OtherTable, form: str, output: Path | None) -> None:

@@ -255,8 +255,8 @@ def independence_warnings(battles: Battles, frames: Sequence[pl.LazyFrame]) -> I
         if count:
             have = "has" if count == 1 else "have"
             yield (
-                f"{counted(count, 'value')} of {column} {have} votes on both sides, which are taken as independent: "
-                f"--cluster {column} lets them hang together"
+                f"{counted(count, 'value')} of {column} {have} votes on both sides of a difference, which count as "
+                f"independent: --cluster {column} counts each as one cluster"
             )
 
 

@@ -14,6 +14,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from salon_console.forest_plot import ForestPlot, PlotRow
+from salon_console.numbers import frame_cells
+from salon_console.shown_result import ResultView, ShownResult
 from salon_ranking.battles import Battles, cluster_columns
 from salon_ranking.errors import OptionError
 from salon_ranking.leaderboard.board import Leaderboard, freedom_of
@@ -44,7 +47,7 @@ _COLUMNS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Differences:
+class Differences(ShownResult):
     """The differences of all comparable pairs of models, and their method.
 
     Attributes:
@@ -64,6 +67,12 @@ class Differences:
     ci_method: str
     degenerate: int
     warnings: tuple[str, ...] = ()
+
+    def view(self) -> ResultView:
+        """Return the header, the table, and the differences with their intervals as a chart."""
+        columns = self.table.select(pl.format("{} − {}", "model_a", "model_b"), "difference", "ci_low", "ci_high")
+        chart = ForestPlot("Difference in Elo", [PlotRow(*row) for row in columns.iter_rows()], 0.0)
+        return ResultView(self.header, frame_cells(self.table), chart)
 
     def matrix(self) -> pl.DataFrame:
         """Return a square table of signs: +1 where the row's model is significantly above the column's, -1 below, 0 open.

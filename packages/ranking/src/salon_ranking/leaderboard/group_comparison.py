@@ -57,7 +57,7 @@ class GroupComparison(ShownResult):
         return ResultView(self.header, self.cells(self.table), chart, tuple(f"Warning: {text}" for text in self.warnings))
 
     def cells(self, table: pl.DataFrame) -> Table:
-        """Return rows as people read them: each interval beside its number."""
+        """Return rows as people read them: intervals by numbers; ranks last, as narrow terminals drop the last columns."""
         columns, rows = ["model"], [[str(model)] for model in table["model"]]
 
         def add(head: str, cells: list[str]) -> None:
@@ -65,19 +65,22 @@ class GroupComparison(ShownResult):
             for row, cell in zip(rows, cells, strict=True):
                 row.append(cell)
 
+        ranks_of: dict[str, list[str]] = {}
         for name in self.groups:
             rows_of = table.select(pl.col(f"{key} {name}").alias(key) for key in ("rating", "ci_low", "ci_high", "rank")).rows()
             has_ends = any(row[1] is not None for row in rows_of)
             add(name, [_with_ends(*row[:3]) if has_ends else numbers.rating(row[0]) for row in rows_of])
-            ranks = [numbers.rating(row[3]) for row in rows_of]
+            ranks_of[name] = [numbers.rating(row[3]) for row in rows_of]
             if name != self.groups[0]:
                 changes = table[f"change {name}"].to_list()
-                ranks = [f"{rank} ({numbers.change(change)})" for rank, change in zip(ranks, changes, strict=True)]
+                ranks_of[name] = [
+                    f"{rank} ({numbers.change(change)})" for rank, change in zip(ranks_of[name], changes, strict=True)
+                ]
+                differences = table.select(f"{key} {name}" for key in _TESTS[:3]).rows()
+                add(f"difference {name}", [_with_ends(*row) for row in differences])
+                add(f"p {name}", [numbers.MISSING if value is None else f"{value:.3g}" for value in table[f"p_holm {name}"]])
+        for name, ranks in ranks_of.items():
             add(f"rank {name}", ranks)
-        for name in self.groups[1:]:
-            differences = table.select(f"{key} {name}" for key in _TESTS[:3]).rows()
-            add(f"difference {name}", [_with_ends(*row) for row in differences])
-            add(f"p {name}", [numbers.MISSING if value is None else f"{value:.3g}" for value in table[f"p_holm {name}"]])
         return Table(tuple(columns), rows, frozenset(columns) - {"model"})
 
 

@@ -72,6 +72,9 @@ class RuleReward(Described, ABC):
         """Return what the reward of a batch adds up from, for tables; empty for one that is no sum."""
         return ()
 
+    def keep(self, batch: Batch, paid: Sequence[Paid]) -> None:
+        """Keep what a trainer's batch earned, where the reward has such an attribute (a composition's ``last``)."""
+
     def __call__(self, completions: Sequence[Any], **columns: Any) -> list[float | None]:
         """Return one reward for each completion; None where there is no truth to hold it against.
 
@@ -105,6 +108,9 @@ class AskingReward(Described, ABC):
     def terms(self, batch: Batch) -> tuple[Component, ...]:
         """Return the parts of the reward that are known without asking, for tables; empty without any."""
         return ()
+
+    def keep(self, batch: Batch, paid: Sequence[Paid]) -> None:
+        """Keep what a trainer's batch earned, where the reward has such an attribute (a composition's ``last``)."""
 
     async def score(self, batch: Batch) -> Sequence[Paid]:
         """Return what each completion of a batch earned, groups settled."""
@@ -188,10 +194,11 @@ async def each_paid(reward: RewardFunction, completions: Sequence[Any], columns:
     Raises:
         InputError: for a column that is missing or holds something else, or as :func:`paid_values`.
     """
-    if isinstance(reward, AskingReward):
-        return list(as_many(await reward.verdicts(Batch(completions, columns)), len(completions), reward.__name__))
-    if isinstance(reward, RuleReward):
-        return list(as_many(reward.score(Batch(completions, columns)), len(completions), reward.__name__))
+    if isinstance(reward, AskingReward | RuleReward):
+        batch = Batch(completions, columns)
+        paid = await reward.verdicts(batch) if isinstance(reward, AskingReward) else reward.score(batch)
+        reward.keep(batch, paid)
+        return list(as_many(paid, len(completions), reward.__name__))
     with no_exit():
         returned = reward(completions, **columns)
         values = await returned if inspect.isawaitable(returned) else returned

@@ -544,18 +544,22 @@ class DeclaredSuite(SuiteBase):
             shares.add(OVERALL)
         if self.table.interval == "bootstrap":
             shares = set()
+        order = [OVERALL, *self._spans]
         metrics = {name: self._metric(name) for name in scores["dimension"].unique()}
-        scores = _weighed(scores.with_columns(scores["dimension"].replace(metrics)), self._units)
+        scores = scores.with_columns(scores["dimension"].replace(metrics))
+        unknown = sorted({*metrics.values()} - {*order})
+        scores = _weighed(scores.filter(scores["dimension"].is_in(order)), self._units)
         if self.table.over == "groups":
             scores = _groups_alike(scores)
         none = self.table.interval == "none"
         spans = {OVERALL: (0.0, 1.0), **self._spans}
         confidence = self.table.confidence
         estimate = partial(interval_over_prompts, shares=shares, spans=spans, confidence=confidence, none=none)
-        order = [OVERALL, *self._spans]
         lines = self._with_means(mean_lines(scores, estimate))
         lines.sort(key=lambda row: order.index(str(row["metric"])))
         notes = [] if none else [*words_of_intervals(scores, shares, self.table.confidence)]
+        if unknown:
+            notes.append(f"The suite's file has changed since: left out, as it no longer has them: {', '.join(unknown)}.")
         if self.table.over == "groups":
             notes.append(f"Numbers over all are means of groups ({self.table.group}), each of which counts alike.")
         for table, _ in self.questions:
