@@ -34,6 +34,7 @@ from salon_rewards.judge_batching import check_judge, check_limits
 from salon_rewards.pictures import picture
 from salon_taxonomy.answers import Unparsed
 from salon_taxonomy.digest import digest
+from salon_taxonomy.enums import MediaRole
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.protocols import Judge, Media
@@ -210,7 +211,9 @@ class SuiteReward(AskingReward):
             subject_model="policy",
             prompt=item.prompt,
             facts=item.facts,
-            media=(prepared.media,) if unusable is None and isinstance(prepared, PreparedPicture) else (),
+            media=(replace(prepared.media, role=MediaRole.RESULT),)
+            if unusable is None and isinstance(prepared, PreparedPicture)
+            else (),
             generation_ids=(generation,),
             given=item.media,
             given_media=tuple(
