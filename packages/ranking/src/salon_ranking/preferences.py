@@ -72,7 +72,8 @@ def preference_pairs(
     """Turn votes into pairs of a chosen and a rejected picture.
 
     All votes on one pair are one row, whatever sides they were shown on. Prompts that are nearly one
-    (:func:`~salon_ranking.near_prompts.near_groups`: one text, nine of ten words, or a picture of both) are in one split.
+    (:func:`~salon_ranking.near_prompts.near_groups`: one text, nine of ten words, or a picture or source of both) are in one
+    split.
     Whether a prompt is held out depends on the seed and the texts that are nearly its own, not on other prompts.
 
     Args:
@@ -234,7 +235,8 @@ def _splits(table: pl.DataFrame, has_pictures: bool, held_out: float, seed: int)
     if not 0.0 < held_out < 1.0:
         return pl.Series(["test" if held_out else "train"] * table.height, dtype=pl.String)
     prompts = table.select(pl.coalesce("prompt", "prompt_id")).to_series().to_list()
-    pictures = table.select("chosen", "rejected").rows() if has_pictures else ()
+    shown = ("source", "chosen", "rejected") if has_pictures else ("source",)
+    pictures = [[name for name in row if name is not None] for row in table.select(shown).rows()]
     groups = near_groups(prompts, pictures)
     drawn = {group: hashlib.sha256(f"{seed} {group}".encode()).digest()[:8] for group in {*groups.values()}}
     is_test = {group: int.from_bytes(number, "big") < held_out * 2**64 for group, number in drawn.items()}
