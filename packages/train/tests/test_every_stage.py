@@ -1,7 +1,8 @@
 """Every stage goes through one run shell: rows counted, a second call does nothing, other rows or settings are refused."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -85,5 +86,33 @@ def test_a_stage_counts_its_rows_ends_once_and_refuses_others(stage: tuple[Path,
     with pytest.raises(InputError, match=r"key 'run.seed': this run was begun with 0"):
         train(seed=1)
     (folder / "finished.json").unlink()  # as if it had been killed after its checkpoint
-    with pytest.raises(InputError, match=rf"this run was begun with other rows \({rows} of them\), and now finds {rows - 1}"):
+    with pytest.raises(InputError, match=rf"begun with other rows \({rows} of them\) or pictures, and now finds {rows - 1}"):
         train(fewer=1)
+
+
+@contextmanager
+def changed(files: Iterable[Path]) -> Iterator[None]:
+    """Give files another last byte for a while, so that they keep their sizes."""
+    before = {file: file.read_bytes() for file in files}
+    assert before
+    for file, content in before.items():
+        file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    yield
+    for file, content in before.items():
+        file.write_bytes(content)
+
+
+@pytest.mark.parametrize("stage", ["sft", "grpo", "warm-up", "refine"], indirect=True)
+def test_a_stage_that_was_killed_refuses_other_weights_and_other_pictures_of_equal_size(
+    stage: tuple[Path, int, Runner],
+) -> None:
+    folder, rows, train = stage
+    train()
+    (folder / "finished.json").unlink()  # as if it had been killed after its checkpoint
+    base = Path(json.loads((folder / "configuration.json").read_text())["model.name"])
+    with changed([base / "model.safetensors"]), pytest.raises(InputError, match=r"key 'model'.*begun with other weights"):
+        train()
+    pictures = folder.parent.parent.rglob("*.png")
+    with changed(pictures), pytest.raises(InputError, match=rf"begun with other rows \({rows} of them\) or pictures"):
+        train()
+    assert train().resumed_from == 1

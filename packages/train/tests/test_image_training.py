@@ -5,6 +5,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -418,6 +419,27 @@ def test_a_run_on_preferences_that_is_killed_has_the_bytes_of_one_that_is_not(mo
     for name in ("model/pytorch_lora_weights.safetensors", *(f"pictures/step-00000{step}.png" for step in (0, 2, 4))):
         assert (whole / name).read_bytes() == (killed / name).read_bytes()
     assert (whole / "pictures/step-000000.png").read_bytes() != (whole / "pictures/step-000004.png").read_bytes()
+
+
+def test_a_run_that_was_killed_refuses_other_weights_and_other_pictures_of_equal_size(model: Path, folder: Path) -> None:
+    (folder / "held_out.txt").write_text("a black star\n")
+    votes_in(folder)
+    own = copytree(model, folder / "model")
+
+    def kill(event: TrainingEvent) -> None:
+        if event.what == "saved":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_image_policy(preferring(own, "killed"), watcher=Watch(kill))
+    weights = next((own / "transformer").glob("*.safetensors"))
+    for file, problem in ((weights, "other weights of its model"), (folder / "votes" / "2-rejected.png", "or pictures")):
+        content = file.read_bytes()
+        file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        with pytest.raises(InputError, match=problem):
+            train_image_policy(preferring(own, "killed"))
+        file.write_bytes(content)
+    assert train_image_policy(preferring(own, "killed")).resumed_from == 2
 
 
 def test_the_command_says_what_is_missing_or_too_much_about_preferences(model: Path, folder: Path) -> None:

@@ -57,10 +57,13 @@ class Preference:
 
     @property
     def identity(self) -> list[object]:
-        """The values that a resumed run must find again: prompt, votes, pictures by name and by the size of their files."""
-        sides = (self.chosen, self.rejected)
-        sizes = [len(side.content) if isinstance(side, EncodedPicture) else side.stat().st_size for side in sides]
-        return [self.prompt, *map(str, sides), *sizes, *self.votes]
+        """The values that a resumed run must find again: prompt, names of the pictures, votes and split."""
+        return [self.prompt, str(self.chosen), str(self.rejected), *self.votes, self.split]
+
+    @property
+    def pictures(self) -> list[Path | bytes]:
+        """The files of both pictures, or their bytes where the table holds them."""
+        return [side.content if isinstance(side, EncodedPicture) else side for side in (self.chosen, self.rejected)]
 
 
 def read_preferences(file: Path, remarks: list[str] | None = None) -> list[Preference]:
@@ -86,15 +89,20 @@ def read_preferences(file: Path, remarks: list[str] | None = None) -> list[Prefe
     if not learned:
         raise InputError("no pair is to learn from", source=file, column="split")
     prompts = {comparable_text(pair.prompt) for pair in learned}
-    pictures = {side for pair in learned for side in (pair.chosen, pair.rejected)}
+    pictures = {_one(side) for pair in learned for side in (pair.chosen, pair.rejected)}
     for pair in tested:
         if comparable_text(pair.prompt) in prompts:
             hint = "`salon votes pairs` splits by prompt."
             raise InputError("a prompt is in both splits:", source=file, column="prompt", value=pair.prompt, hint=hint)
         for column, side in zip(SIDES, (pair.chosen, pair.rejected), strict=True):
-            if side in pictures:
+            if _one(side) in pictures:
                 raise InputError("a picture is in both splits:", source=file, column=column, value=str(side))
     return pairs
+
+
+def _one(side: Path | EncodedPicture) -> Path | EncodedPicture:
+    """Return a picture under one name, however its path is written."""
+    return side.resolve() if isinstance(side, Path) else side
 
 
 def _preference(row: TableRow, folder: Path) -> Preference:
@@ -103,7 +111,7 @@ def _preference(row: TableRow, folder: Path) -> Preference:
     for side, name, path in zip(SIDES, names, files, strict=True):
         if not path.is_file():
             raise row.problem("there is no such file:", side, value=name)
-    if files[0] == files[1]:
+    if _one(files[0]) == _one(files[1]):
         raise row.problem("is the picture that was chosen:", "rejected", value=names[1])
     chosen, rejected, ties = (_count(row, name) for name in _VOTES) if _VOTES[0] in row.cells else (1.0, 0.0, 0.0)
     if not chosen + rejected + ties > 0.0:

@@ -79,7 +79,12 @@ def train_refiner(configuration: RefinerConfiguration, **call: Unpack[StageCall]
     return run_stage(
         configuration,
         STAGE,
-        rows=lambda: StageRows(prepared.rows, prepared.left_out, lambda row: (row.example_id, row.prompt, row.matches)),
+        rows=lambda: StageRows(
+            prepared.rows,
+            prepared.left_out,
+            lambda row: (row.example_id, row.prompt, row.matches),
+            lambda row: (row.picture,),
+        ),
         make=lambda setting: _trainer(setting, configuration, prepared),
         measure=lambda _: measure_of(HeldOutReplies, prepared.held_out, asked_about, configuration.evaluation),
         hints=HINTS,
@@ -113,7 +118,12 @@ def train_warm_up(configuration: RefinerConfiguration, lessons: Sequence[Lesson]
     return run_stage(
         configuration,
         "sft",
-        rows=lambda: StageRows(tuple(lessons), (), lambda lesson: (str(lesson.picture), lesson.prompt, lesson.reply)),
+        rows=lambda: StageRows(
+            tuple(lessons),
+            (),
+            lambda lesson: (str(lesson.picture), lesson.prompt, lesson.reply),
+            lambda lesson: (lesson.picture,),
+        ),
         make=make,
         **call,
     )
