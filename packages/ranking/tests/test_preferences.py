@@ -311,6 +311,21 @@ def test_no_split_divides_the_edits_of_one_source(sources: list[str], seed: int)
     assert table.group_by("source").agg(pl.col("split").n_unique())["split"].to_list() == [1] * len({*sources})
 
 
+def test_a_row_has_the_digests_of_its_pictures_where_the_generations_do():
+    places = {"generation_id": ["1", "2"], "uri": ["1.png", "2.png"], "sha256": ["one", None]}
+    battles = Battles.from_frame(pl.DataFrame([ROW | {"generation_a": "2", "generation_b": "1", "winner": "model_b"}]))
+    row = preference_pairs(battles, generations=pl.DataFrame(places)).table.row(0, named=True)
+    assert (row["chosen"], row["chosen_sha256"], row["rejected"], row["rejected_sha256"]) == ("1.png", "one", "2.png", None)
+    without = [pl.DataFrame(places | {"sha256": [None, None]}), pl.DataFrame(places).drop("sha256")]
+    for generations in without:
+        assert "chosen_sha256" not in preference_pairs(battles, generations=generations).table.columns
+    twice = pl.DataFrame(
+        {"generation_id": ["1", "1", "2"], "uri": ["1.png", "1.png", "2.png"], "sha256": ["one", "other", "two"]}
+    )
+    with pytest.raises(BattleError, match=r"column 'sha256': an id means two things: '?1"):
+        preference_pairs(battles, generations=twice)
+
+
 def test_a_row_says_who_decided_and_what_was_edited_where_the_votes_do():
     rows = [{**ROW, "source": "sofa.png", "mode": mode} for mode in ("public", "judge", "public")]
     table = preference_pairs(Battles.from_frame(pl.DataFrame(rows))).table

@@ -33,6 +33,7 @@ from salon_judges.scorers.reward_network import RewardNetwork
 from salon_rewards import make_reward
 from salon_rewards.callables.reward import RewardFunction, each_paid
 from salon_rewards.serving.app import RewardServer
+from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.scorers import open_scorer
 from salon_taxonomy.verdict import Unscored
@@ -361,6 +362,20 @@ def test_a_prompt_in_both_splits_is_refused_and_a_plain_table_is_one_vote_each(t
         pl.DataFrame(leak).write_csv(tmp_path / "leak.csv")
         with pytest.raises(InputError, match=r"column 'rejected': a picture is in both splits"):
             read_preferences(tmp_path / "leak.csv")
+
+
+def test_a_picture_that_is_not_the_one_people_voted_about_is_refused(tmp_path: Path):
+    for name in ("a.png", "b.png"):
+        Image.new("RGB", (8, 8), "red" if name == "a.png" else "blue").save(tmp_path / name)
+    digests = {side: file_sha256(tmp_path / name) for side, name in (("chosen_sha256", "a.png"), ("rejected_sha256", "b.png"))}
+    row = {"prompt": "cat", "chosen": "a.png", "rejected": "b.png"}
+    for known in (digests, digests | {"rejected_sha256": None}, {"chosen_sha256": digests["chosen_sha256"]}):
+        pl.DataFrame([row | known]).write_csv(tmp_path / "pairs.csv")
+        assert len(read_preferences(tmp_path / "pairs.csv")) == 1
+        Image.new("RGB", (8, 8), "green").save(tmp_path / "a.png")
+        with pytest.raises(InputError, match=r"row 1, column 'chosen': is not the picture that was voted about.*a\.png"):
+            read_preferences(tmp_path / "pairs.csv")
+        Image.new("RGB", (8, 8), "red").save(tmp_path / "a.png")
 
 
 def test_a_loss_without_ties_counts_a_tie_as_half_a_vote_for_either_when_held_out_too():
