@@ -347,6 +347,46 @@ def test_the_command_trains_resumes_and_reports_and_a_second_call_trains_nothing
     assert page.count("data:image/png;base64,") == 3
 
 
+SUITE = """\
+name = "red"
+[[question]]
+id = "red"
+ask = "Is there a red star?"
+answer = "yes/no"
+"""
+
+
+@pytest.mark.parametrize(
+    ("paid", "file", "now"),
+    [
+        ({}, "metrics.py", SCORERS.replace('"1"', '"2"')),
+        ({"reward": "win_rate", "parameters": {"scorer": "./metrics.py:left"}}, "metrics.py", SCORERS.replace('"1"', '"2"')),
+        (
+            {"reward": "suite:./red.toml", "parameters": {"prompt": "prompts", "judge": "pixels:"}},
+            "red.toml",
+            SUITE.replace("Is there", "Is there now"),
+        ),
+    ],
+)
+def test_a_run_that_was_killed_refuses_another_reward_under_the_same_name(
+    paid: dict[str, Any], file: str, now: str, model: Path, folder: Path
+) -> None:
+    (folder / "red.toml").write_text(SUITE)
+
+    def kill(event: TrainingEvent) -> None:
+        if event.what == "saved":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_image_policy(run_of(model, "killed", **paid), watcher=Watch(kill))
+    before = (folder / file).read_text()
+    (folder / file).write_text(now)
+    with pytest.raises(InputError, match="another formula of its reward"):
+        train_image_policy(run_of(model, "killed", **paid))
+    (folder / file).write_text(before)
+    assert train_image_policy(run_of(model, "killed", **paid)).resumed_from == 2
+
+
 # ---------------------------------------------------------------------------------------------------------- preferences
 
 

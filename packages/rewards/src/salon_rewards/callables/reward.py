@@ -98,6 +98,12 @@ class AskingReward(Described, ABC):
     abstention: Abstention
     group_size: int | None
 
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The versions of what it asks: judge, scorer, suite. A training run that continues compares them."""
+        judge: Judge | None = getattr(self, "judge", None)
+        return () if judge is None else (judge.version,)
+
     @abstractmethod
     async def verdicts(self, batch: Batch) -> Sequence[Paid]:
         """Return what each completion earned for itself, or why that is unknown."""

@@ -18,7 +18,7 @@ from salon_bench.suites.contract.prompt_files import read_prompts
 from salon_judges.clients.local_weights import pipeline_digest
 from salon_rewards import make_reward
 from salon_rewards.adapters import FlowGRPOReward
-from salon_rewards.callables.scorer import ScorerReward
+from salon_rewards.callables.reward import AskingReward
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
 from salon_train.configuration.image import ImageConfiguration, ImageSection, PairSection
@@ -117,8 +117,8 @@ class _ImageRun:
         self._reward: FlowReward | None = None
         if paid is not None:
             reward = make_reward(paid.reward, **paid.parameters)
-            if isinstance(reward, ScorerReward):
-                folder.learn_by(reward.scorer.version)
+            if isinstance(reward, AskingReward) and reward.versions:
+                folder.learn_by(" ".join(reward.versions))
             self._reward = FlowGRPOReward(reward, paid.on_unscored)
         self._policy: DiffusersPolicy = load_policy(configuration.policy, seed=seed)
         if (pipeline := Path(configuration.policy.model)).is_dir():

@@ -120,6 +120,13 @@ class SuiteReward(AskingReward):
         shown = () if reward.answers or reward.take is not None else (self.image,)
         object.__setattr__(self, "columns", (*shown, self.prompt_id if self.prompt is None else self.prompt))
 
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The versions of the suite, of its prompts and of the judge."""
+        prompts: Mapping[str, SuitePrompt] = self.__dict__["_prompts"]
+        told = digest("prompts of a reward", {name: [item.prompt.text, dict(item.facts)] for name, item in prompts.items()})
+        return (self.suite.version, told, *super().versions)
+
     async def verdicts(self, batch: Batch) -> list[Paid]:
         """Return what the suite says of each picture or completion."""
         reward: RewardSpec = self.__dict__["_worth"]
