@@ -3,10 +3,12 @@
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from salon_synthetic import DrawEditor
 from salon_taxonomy.errors import InputError
 from salon_train.assessor import train_grpo, train_sft
 from salon_train.configuration import read_configuration
@@ -88,6 +90,38 @@ def test_a_stage_counts_its_rows_ends_once_and_refuses_others(stage: tuple[Path,
     (folder / "finished.json").unlink()  # as if it had been killed after its checkpoint
     with pytest.raises(InputError, match=rf"begun with other rows \({rows} of them\) or pictures, and now finds {rows - 1}"):
         train(fewer=1)
+
+
+@pytest.mark.parametrize("more", ["", '[[reward]]\nname = "own_rewards:constant"\ngate = true\n'])
+def test_grpo_that_was_killed_refuses_a_reward_of_another_version(
+    more: str, written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, training_ground: Path
+) -> None:
+    monkeypatch.syspath_prepend(training_ground)
+    own_rewards = import_module("own_rewards")
+    file = written("versions", reward="own_rewards:varied", more=f"{more}{STAGES}[checkpoints]\nevery = 1\n")
+    monkeypatch.setattr(own_rewards.varied, "versions", ("1",), raising=False)
+    changes = {"run.threads": 1, "run.folder": f"versions-{len(more)}", "data.held_out": [], "grpo.start": "model"}
+    configuration = read_configuration(file, changes=changes)
+    train_grpo(configuration)
+    (RunFolder.of(configuration, "grpo").path / "finished.json").unlink()  # as if it had been killed after its checkpoint
+    monkeypatch.setattr(own_rewards.varied, "versions", ("2",))
+    with pytest.raises(InputError, match=r"key 'reward'.*another formula of its reward"):
+        train_grpo(configuration)
+    monkeypatch.setattr(own_rewards.varied, "versions", ("1",))
+    assert train_grpo(configuration).resumed_from == 1
+
+
+@pytest.mark.parametrize("stage", ["refine"], indirect=True)
+def test_a_refiner_that_was_killed_refuses_another_editor_under_the_same_name(
+    stage: tuple[Path, int, Runner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, _, train = stage
+    train()
+    (folder / "finished.json").unlink()  # as if it had been killed after its checkpoint
+    with monkeypatch.context() as changed, pytest.raises(InputError, match=r"key 'reward'.*another formula of its reward"):
+        changed.setattr(DrawEditor, "version", "another")
+        train()
+    assert train().resumed_from == 1
 
 
 @contextmanager

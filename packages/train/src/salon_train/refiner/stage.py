@@ -140,6 +140,9 @@ def _trainer(setting: Setting[RefinerRow], configuration: RefinerConfiguration, 
     from salon_train.trl.grpo import policy_trainer
 
     settings, editing = configuration.refine, configuration.editor
+    asked = (prepared.editor, None if prepared.certainty is None else prepared.certainty.judge)
+    if setting.processes.first and (versions := [each.version for each in asked if each is not None]):
+        setting.folder.learn_by(" ".join(versions))
     section = settings.grpo(len(setting.rows))
     steps = settings.steps_for(len(setting.rows))
     watch = watch_of(setting, AnswerForm.R3, steps=steps, metric=METRIC)
