@@ -100,9 +100,9 @@ class AskingReward(Described, ABC):
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """The versions of what it asks: judge, scorer, suite. A training run that continues compares them."""
-        judge: Judge | None = getattr(self, "judge", None)
-        return () if judge is None else (judge.version,)
+        """The versions of what it asks: judge, editor, scorer, suite. A training run that continues compares them."""
+        asked = (getattr(self, name, None) for name in ("judge", "editor"))
+        return tuple(each.version for each in asked if each is not None)
 
     @abstractmethod
     async def verdicts(self, batch: Batch) -> Sequence[Paid]:
