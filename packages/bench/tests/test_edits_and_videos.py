@@ -608,6 +608,22 @@ def test_fifty_kills_of_each_lose_double_and_halve_nothing(folder: Path, kind: s
     print(f"\n{kind}: 50 kills in {starts} starts, {time.monotonic() - began:.0f} s, the bytes of an undisturbed job")  # noqa: T201
 
 
+def test_a_file_that_was_changed_is_not_taken_for_the_one_that_was_made(folder: Path) -> None:
+    Path("prompts.txt").write_text("a red star\na blue star\n")
+    words = ("--generator", "draw:0", "--samples", "2")
+    assert generate(*words, file="prompts.txt").exit_code == 0
+    made = {path: path.read_bytes() for path in Path("made").glob("*.png")}
+    changed, other = sorted(made)[1:3]
+    for content in (b"", b"no picture", made[changed][:200], made[other], made[changed][:-1] + b"\0"):
+        changed.write_bytes(content)
+        refused = generate(*words, "--samples", "3", file="prompts.txt")
+        assert refused.exit_code != 0 and f"{changed}: is not the file that was made" in refused.output
+        assert {*Path("made").glob("*.png")} == {*made}, "nothing is made"
+    changed.unlink()
+    assert generate(*words, file="prompts.txt").exit_code == 0
+    assert {path: path.read_bytes() for path in Path("made").glob("*.png")} == made
+
+
 @pytest.mark.slow  # a kill
 def test_what_a_killed_process_was_writing_is_gone_after_the_next_start(folder: Path) -> None:
     prompts(*({"prompt_id": f"p{number}", "prompt": f"prompt {number}", "source": "cup.png"} for number in range(2)))

@@ -742,6 +742,15 @@ def test_the_released_reading_of_a_suite_file_is_a_suite_of_its_own_that_runs_re
         ),
         ('released.question = [{ id = "beauty", read = [["a"]] }]', "key 'read': must be pairs of a pattern and a mark"),
         ("released.gruop = 1", "key 'gruop'.*cannot have"),
+        ("released.name = 3", "key 'released': cannot change the name: 3"),
+        (
+            'released.question = [{ id = "beauty", missing = 1 }, { id = "beauty", read = [["a", 1]] }]',
+            "key 'released': changes a question once, by its id; there is a further 'beauty'",
+        ),
+        (
+            'released.question = [{ id = "beauty", missing = 1 }, 3]',
+            "key 'released': changes a question once, by its id; there is a further 3",
+        ),
     ],
 )
 def test_a_wrong_table_of_what_differs_is_refused_also_where_it_is_not_asked_for(

@@ -16,6 +16,8 @@ from salon_bench.suites.contract.reward import suite_reward
 from salon_judges.clients import open_judge
 from salon_judges.testing.mock_server import Script, fixed, serving
 from salon_rewards import ConsistencyReward, JudgedScoreReward, MagicMirrorJudged, make_reward
+from salon_synthetic import Item, PixelJudge, Scene
+from salon_synthetic import png as drawn
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES, ReplayJudge
 
@@ -215,3 +217,19 @@ def test_a_suite_file_pays_for_its_questions_or_says_that_none_can_be_paid_for(t
         assert wanted in str(refused.value)
     else:
         assert pay() == [wanted]
+
+
+@for_each("shows", [["source", "result"], ["result", "source"], ["reference", "source", "result"]])
+def test_an_edit_is_paid_for_by_its_result_whatever_is_shown_beside_it(shows, tmp_path):
+    star = {colour: drawn(Scene(items=[Item(shape="star", colour=colour, x=128, y=128)])) for colour in ("blue", "red")}
+    (tmp_path / "before.png").write_bytes(star["blue"])
+    given = [role for role in shows if role != "result"]
+    row = {"prompt_id": "p0", "prompt": "Make it red."} | dict.fromkeys(given, "before.png")
+    (tmp_path / "edits.jsonl").write_text(json.dumps(row) + "\n")
+    suite = tmp_path / "edits.toml"
+    suite.write_text(
+        f'name = "edits"\nprompts = "edits.jsonl"\nshows = {json.dumps(shows)}\n\n'
+        '[[question]]\nid = "done"\nask = "Is there a red star?"\nanswer = "yes/no"\n'
+    )
+    reward = make_reward(f"suite:{suite}", judge=PixelJudge())
+    assert paid(reward, star["red"], star["blue"], ids=("p0", "p0")) == [1.0, 0.0]

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from for_each import for_each
 from salon_console import main
 from salon_ranking import Battles, preference_pairs
 from salon_ranking.agreement.pair_sets import form_of, read_pairs
@@ -275,6 +276,54 @@ def test_order_of_words_and_punctuation_make_no_other_prompt_and_one_place_is_on
         table = preference_pairs(Battles.from_frame(pl.DataFrame(rows)), generations=places, held_out=0.5, seed=seed).table
         split = dict(table.select("prompt", "split").rows())
         assert split[rows[0]["prompt"]] == split[rows[1]["prompt"]] and split["a dog"] == split["a bird"]
+
+
+@for_each("hidden", ["\u200b", "\u200d", "\u00ad", "\u2060", "\ufeff", "\ufe0f", "\u202e", "\U000e0061"])
+def test_characters_that_nobody_sees_make_no_other_prompt(hidden: str):
+    seen = "a red cat on a mat"
+    for place in range(len(seen) + 1):
+        unseen = seen[:place] + hidden + seen[place:]
+        assert near_groups([seen, unseen])[unseen] == seen
+
+
+@for_each(
+    ("one", "other", "near"),
+    [
+        ("一只红色的猫在垫子上", "一只红色的猫在垫子上跑", True),
+        ("一只红色的猫在垫子上", "三辆蓝色的车停在路边", False),
+        ("赤い猫がマットの上で静かに眠る", "赤い猫がマットの上で静かに眠る。", True),
+        ("แมวสีแดงนอนอยู่บนเสื่อ", "แมวสีแดงนอนอยู่บนเสื่อๆ", True),
+        ("लाल बिल्ली चटाई पर", "लाल बालू चटाई पर", False),
+        ("red cat 红色的猫在垫子上睡觉", "red cat, 红色的猫在垫子上睡觉!", True),
+    ],
+)
+def test_prompts_are_compared_in_scripts_without_spaces_and_with_marks(one: str, other: str, near: bool):
+    groups = near_groups([one, other])
+    assert (groups[one] == groups[other]) == near
+
+
+@given(st.lists(st.sampled_from(["a.png", "b.png", "c.png", "d.png"]), min_size=2, max_size=8), st.integers(0, 9))
+def test_no_split_divides_the_edits_of_one_source(sources: list[str], seed: int):
+    own = [{"prompt": f"{WORDS[place]} it", "source": source} for place, source in enumerate(sources)]
+    sides = [{"generation_a": f"{place}a", "generation_b": f"{place}b"} for place in range(len(sources))]
+    rows = [ROW | facts | two | {"prompt_id": facts["prompt"]} for facts, two in zip(own, sides, strict=True)]
+    table = preference_pairs(Battles.from_frame(pl.DataFrame(rows)), held_out=0.5, seed=seed).table
+    assert table.group_by("source").agg(pl.col("split").n_unique())["split"].to_list() == [1] * len({*sources})
+
+
+def test_a_row_has_the_digests_of_its_pictures_where_the_generations_do():
+    places = {"generation_id": ["1", "2"], "uri": ["1.png", "2.png"], "sha256": ["one", None]}
+    battles = Battles.from_frame(pl.DataFrame([ROW | {"generation_a": "2", "generation_b": "1", "winner": "model_b"}]))
+    row = preference_pairs(battles, generations=pl.DataFrame(places)).table.row(0, named=True)
+    assert (row["chosen"], row["chosen_sha256"], row["rejected"], row["rejected_sha256"]) == ("1.png", "one", "2.png", None)
+    without = [pl.DataFrame(places | {"sha256": [None, None]}), pl.DataFrame(places).drop("sha256")]
+    for generations in without:
+        assert "chosen_sha256" not in preference_pairs(battles, generations=generations).table.columns
+    twice = pl.DataFrame(
+        {"generation_id": ["1", "1", "2"], "uri": ["1.png", "1.png", "2.png"], "sha256": ["one", "other", "two"]}
+    )
+    with pytest.raises(BattleError, match=r"column 'sha256': an id means two things: '?1"):
+        preference_pairs(battles, generations=twice)
 
 
 def test_a_row_says_who_decided_and_what_was_edited_where_the_votes_do():

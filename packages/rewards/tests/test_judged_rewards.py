@@ -9,10 +9,20 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from for_each import for_each
-from salon_rewards import Abstention, ConsistencyReward, JudgedScoreReward, MagicMirrorJudged, make_reward
+from salon_rewards import (
+    Abstention,
+    ConsistencyReward,
+    JudgedScoreReward,
+    MagicMirrorJudged,
+    Part,
+    RectificationReward,
+    compose,
+    make_reward,
+)
 from salon_rewards.batch import Batch
 from salon_rewards.callables.magicmirror import consistency_question, read_consistency
 from salon_rewards.group_mask import plain, together
+from salon_synthetic import DrawEditor
 from salon_taxonomy.answers import parse_magicmirror, parse_r3
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Reply
@@ -314,3 +324,15 @@ def test_no_question_is_open_when_the_call_has_ended(how):
         return judge.open
 
     assert asyncio.run(ended()) == 0
+
+
+def test_a_reward_has_the_versions_of_what_it_asks():
+    judge, editor = ReplayJudge([]), DrawEditor()
+    two = [Part(JudgedScoreReward(judge, "Deduct.")), Part(make_reward("format"))]
+    for reward, versions in (
+        (JudgedScoreReward(judge, "Deduct."), (judge.version,)),
+        (make_reward("win_rate", judge=judge), (judge.version,)),
+        (RectificationReward(editor, lambda prompts, pictures: []), (editor.version,)),
+        (compose(two), (judge.version,)),
+    ):
+        assert reward.versions == versions, reward

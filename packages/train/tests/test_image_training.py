@@ -5,6 +5,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -346,6 +347,46 @@ def test_the_command_trains_resumes_and_reports_and_a_second_call_trains_nothing
     assert page.count("data:image/png;base64,") == 3
 
 
+SUITE = """\
+name = "red"
+[[question]]
+id = "red"
+ask = "Is there a red star?"
+answer = "yes/no"
+"""
+
+
+@pytest.mark.parametrize(
+    ("paid", "file", "now"),
+    [
+        ({}, "metrics.py", SCORERS.replace('"1"', '"2"')),
+        ({"reward": "win_rate", "parameters": {"scorer": "./metrics.py:left"}}, "metrics.py", SCORERS.replace('"1"', '"2"')),
+        (
+            {"reward": "suite:./red.toml", "parameters": {"prompt": "prompts", "judge": "pixels:"}},
+            "red.toml",
+            SUITE.replace("Is there", "Is there now"),
+        ),
+    ],
+)
+def test_a_run_that_was_killed_refuses_another_reward_under_the_same_name(
+    paid: dict[str, Any], file: str, now: str, model: Path, folder: Path
+) -> None:
+    (folder / "red.toml").write_text(SUITE)
+
+    def kill(event: TrainingEvent) -> None:
+        if event.what == "saved":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_image_policy(run_of(model, "killed", **paid), watcher=Watch(kill))
+    before = (folder / file).read_text()
+    (folder / file).write_text(now)
+    with pytest.raises(InputError, match="another formula of its reward"):
+        train_image_policy(run_of(model, "killed", **paid))
+    (folder / file).write_text(before)
+    assert train_image_policy(run_of(model, "killed", **paid)).resumed_from == 2
+
+
 # ---------------------------------------------------------------------------------------------------------- preferences
 
 
@@ -418,6 +459,27 @@ def test_a_run_on_preferences_that_is_killed_has_the_bytes_of_one_that_is_not(mo
     for name in ("model/pytorch_lora_weights.safetensors", *(f"pictures/step-00000{step}.png" for step in (0, 2, 4))):
         assert (whole / name).read_bytes() == (killed / name).read_bytes()
     assert (whole / "pictures/step-000000.png").read_bytes() != (whole / "pictures/step-000004.png").read_bytes()
+
+
+def test_a_run_that_was_killed_refuses_other_weights_and_other_pictures_of_equal_size(model: Path, folder: Path) -> None:
+    (folder / "held_out.txt").write_text("a black star\n")
+    votes_in(folder)
+    own = copytree(model, folder / "model")
+
+    def kill(event: TrainingEvent) -> None:
+        if event.what == "saved":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_image_policy(preferring(own, "killed"), watcher=Watch(kill))
+    weights = next((own / "transformer").glob("*.safetensors"))
+    for file, problem in ((weights, "other weights of its model"), (folder / "votes" / "2-rejected.png", "or pictures")):
+        content = file.read_bytes()
+        file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        with pytest.raises(InputError, match=problem):
+            train_image_policy(preferring(own, "killed"))
+        file.write_bytes(content)
+    assert train_image_policy(preferring(own, "killed")).resumed_from == 2
 
 
 def test_the_command_says_what_is_missing_or_too_much_about_preferences(model: Path, folder: Path) -> None:

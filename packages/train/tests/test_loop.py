@@ -13,6 +13,7 @@ pytest.importorskip("torch")
 
 import torch
 
+from for_each import for_each
 from salon_console import main
 from salon_taxonomy.errors import InputError
 from salon_train.demo import loop
@@ -85,6 +86,13 @@ def test_the_command_prints_arms_accuracy_and_steps(tmp_path: Path, monkeypatch:
     assert [row["arm"] for row in found["arms"]] == [arm.value for arm in LoopArm]
     run = CliRunner().invoke(main, ["train", "loop", str(tmp_path), "--quick"])
     assert run.exit_code == 0 and "reward model" in run.output and "grpo-truth" in run.output
+
+
+@for_each("seed", [-1, 2**63, 10**20])
+def test_a_seed_that_no_ranking_takes_is_refused_before_anything_is_learned(seed: int, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"seed must (be|lie between) 0"):
+        run_loop(tmp_path / "loop", seed=seed, settings=TINY)
+    assert not (tmp_path / "loop").exists()
 
 
 def test_the_study_tells_arms_accuracy_and_alarms_and_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,9 +136,8 @@ def test_bad_rows_are_named_and_videos_refused(tmp_path: Path):
     with pytest.raises(InputError, match="row 1, column 'prompt'"):
         read_preferences(written(tmp_path, "all.json", [row | {"prompt": None}] * 3), [])
     pair = read_preferences(written(tmp_path, "all.json", [row]))[0]
-    before = pair.identity
-    (tmp_path / "b.jpg").write_bytes(drawn(7) + b"more")
-    assert pair.identity != before == ["a cat", str(tmp_path / "a.jpg"), str(tmp_path / "b.jpg"), *before[3:5], 3, 1, 0]
+    files = [tmp_path / "a.jpg", tmp_path / "b.jpg"]
+    assert (pair.identity, pair.pictures) == (["a cat", *map(str, files), 3, 1, 0, "train"], files)
     video = {"path_A": "a.mp4", "path_B": "b.mp4", "prompt": "a cat runs", "VQ": "A", "MQ": "same", "TA": "B", "fps_A": 8}
     with pytest.raises(InputError, match="pairs of videos"):
         read_preferences(written(tmp_path, "data.csv", [video]))

@@ -5,6 +5,7 @@ import base64
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -24,6 +25,7 @@ from scipy.stats import norm
 from tiny_clip import save_tiny_clip
 from tiny_llava import save_tiny_llava
 
+from for_each import for_each
 from salon_console import main
 from salon_judges.clients.local_generation import LocalModel
 from salon_judges.clients.local_transformers import TransformersSettings
@@ -31,6 +33,7 @@ from salon_judges.scorers.reward_network import RewardNetwork
 from salon_rewards import make_reward
 from salon_rewards.callables.reward import RewardFunction, each_paid
 from salon_rewards.serving.app import RewardServer
+from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.scorers import open_scorer
 from salon_taxonomy.verdict import Unscored
@@ -191,6 +194,23 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(
     assert about["loss"] == loss and (about["tie"] is None) == (loss == "unsure")
 
 
+def test_a_run_that_was_stopped_refuses_another_backbone_and_other_pictures_of_equal_size(
+    world: tuple[Path, pl.DataFrame], tmp_path: Path
+):
+    folder = copytree(world[0], tmp_path / "world")
+    world[1].head(240).write_parquet(folder / "few.parquet")
+    with pytest.raises(KeyboardInterrupt):
+        train_reward_model(asked(folder, tmp_path / "cut", "few.parquet", {"rank": 2}), watcher=_Stopping(25))
+    backbone, some = folder / "clip" / "model.safetensors", Path(str(world[1]["chosen"][0]))
+    for file, problem in ((backbone, "other weights of its model"), (folder / some, "or pictures")):
+        content = file.read_bytes()
+        file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        with pytest.raises(InputError, match=problem):
+            train_reward_model(asked(folder, tmp_path / "cut", "few.parquet", {"rank": 2}))
+        file.write_bytes(content)
+    assert train_reward_model(asked(folder, tmp_path / "cut", "few.parquet", {"rank": 2})).resumed_from
+
+
 def test_a_vision_language_model_is_a_backbone(world: tuple[Path, pl.DataFrame], tmp_path: Path):
     folder, table = world
     table.head(60).write_parquet(folder / "very-few.parquet")
@@ -335,6 +355,27 @@ def test_a_prompt_in_both_splits_is_refused_and_a_plain_table_is_one_vote_each(t
         pl.DataFrame(leak).write_csv(tmp_path / "leak.csv")
         with pytest.raises(InputError, match=problem):
             read_preferences(tmp_path / "leak.csv")
+    (tmp_path / "c.png").symlink_to("a.png")
+    for name in ("./a.png", str(tmp_path / "a.png"), f"../{tmp_path.name}/a.png", "c.png"):
+        leak = [rows[0] | {"split": "train"}, {"prompt": "dog", "chosen": "d.png", "rejected": name, "split": "test"}]
+        Image.new("RGB", (8, 8)).save(tmp_path / "d.png")
+        pl.DataFrame(leak).write_csv(tmp_path / "leak.csv")
+        with pytest.raises(InputError, match=r"column 'rejected': a picture is in both splits"):
+            read_preferences(tmp_path / "leak.csv")
+
+
+def test_a_picture_that_is_not_the_one_people_voted_about_is_refused(tmp_path: Path):
+    for name in ("a.png", "b.png"):
+        Image.new("RGB", (8, 8), "red" if name == "a.png" else "blue").save(tmp_path / name)
+    digests = {side: file_sha256(tmp_path / name) for side, name in (("chosen_sha256", "a.png"), ("rejected_sha256", "b.png"))}
+    row = {"prompt": "cat", "chosen": "a.png", "rejected": "b.png"}
+    for known in (digests, digests | {"rejected_sha256": None}, {"chosen_sha256": digests["chosen_sha256"]}):
+        pl.DataFrame([row | known]).write_csv(tmp_path / "pairs.csv")
+        assert len(read_preferences(tmp_path / "pairs.csv")) == 1
+        Image.new("RGB", (8, 8), "green").save(tmp_path / "a.png")
+        with pytest.raises(InputError, match=r"row 1, column 'chosen': is not the picture that was voted about.*a\.png"):
+            read_preferences(tmp_path / "pairs.csv")
+        Image.new("RGB", (8, 8), "red").save(tmp_path / "a.png")
 
 
 def test_a_loss_without_ties_counts_a_tie_as_half_a_vote_for_either_when_held_out_too():
@@ -421,12 +462,20 @@ def test_a_folder_from_elsewhere_runs_no_code_and_nobody_is_asked_whether_it_may
     assert asked == [] and not mark.exists()
 
 
-@pytest.mark.parametrize(
-    "content", ["[]", "{}", '{"model_type": "encoder-decoder"}', '{"model_type": "rag"}', '{"model_type": 3}']
+@for_each(
+    ("name", "content"),
+    [
+        *(("config.json", f'{{"model_type": {kind}}}') for kind in ('"encoder-decoder"', '"rag"', "3")),
+        ("config.json", '{"model_type": "clip", "vision_config": {"hidden_size": 0}}'),
+        *(product(("config.json", "processor_config.json", "tokenizer.json"), ("[]", "{}", "3", '"x"', "null", "[" * 100_000))),
+        *(product(("tokenizer_config.json",), ("[]", "3", '"x"', "null", "[" * 100_000))),
+    ],
 )
-def test_a_configuration_of_another_kind_is_refused_by_name(content: str, world: tuple[Path, pl.DataFrame], tmp_path: Path):
+def test_a_configuration_of_another_kind_is_refused_by_name(
+    name: str, content: str, world: tuple[Path, pl.DataFrame], tmp_path: Path
+):
     copytree(world[0] / "clip", tmp_path / "clip")
-    (tmp_path / "clip" / "config.json").write_text(content)
+    (tmp_path / "clip" / name).write_text(content)
     with pytest.raises(InputError):
         RewardNetwork.begin(str(tmp_path / "clip"))
 

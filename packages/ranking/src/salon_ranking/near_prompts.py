@@ -3,30 +3,54 @@
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import ceil
 from typing import Final
 
 _NEAR: Final = 0.9
 """Words that two prompts share, as a share of the different words of both, from which they are near duplicates."""
-_WORD: Final = re.compile(r"\w+")
+_SPACELESS: Final = re.compile(
+    "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+)"
+)
+"""Characters of scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
+
+
+class _Kept(dict[int, int | str | None]):
+    """A table for ``str.translate`` that a rule fills as characters occur."""
+
+    def __init__(self, rule: Callable[[str], str | None]) -> None:
+        self._rule = rule
+
+    def __missing__(self, code: int) -> int | str | None:
+        self[code] = kept = self._rule(chr(code))
+        return kept
+
+
+_SEEN: Final = _Kept(
+    lambda character: None if unicodedata.category(character) == "Cf" or "\ufe00" <= character <= "\ufe0f" else character
+)
+_OF_WORDS: Final = _Kept(
+    lambda character: character if character.isalnum() or unicodedata.category(character)[0] == "M" else " "
+)
 
 
 def comparable_text(text: str) -> str:
-    """Return a prompt's text without what makes no other prompt: case, spaces and Unicode form.
+    """Return a prompt's text without what makes no other prompt: case, spaces, invisible characters and Unicode form.
 
     Example:
-        >>> comparable_text(" A  red cat ") == comparable_text("a red CAT")
+        >>> comparable_text(" A  red cat ") == comparable_text("a re\\u200bd CAT")
         True
     """
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return " ".join(unicodedata.normalize("NFKC", text.translate(_SEEN)).casefold().split())
 
 
 def near_groups(prompts: Sequence[str], pictures: Iterable[Sequence[str]] = ()) -> dict[str, str]:
     """Return a name of each prompt's group: the first text of the group in alphabetical order, as :func:`comparable_text`.
 
     Two prompts are in one group if nine of ten of their different words are the same, in whatever order and with whatever
-    punctuation, if a picture is of both, or if a third prompt is near to both.
+    punctuation, if a picture is of both, or if a third prompt is near to both. In scripts without spaces every two neighbouring
+    characters are a word.
 
     Args:
         prompts: texts; may repeat.
@@ -64,7 +88,7 @@ def _near(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
     Of two sets of words that share a share s of their union, each of n words, the n - ⌈s · n⌉ + 1 rarest of either have a word
     in common (Chaudhuri, Ganti and Kaushik 2006, doi:10.1109/ICDE.2006.9): only such pairs are compared.
     """
-    words = {text: frozenset(_WORD.findall(text)) or frozenset((text,)) for text in texts}
+    words = {text: frozenset(_words(text)) or frozenset((text,)) for text in texts}
     different: dict[frozenset[str], str] = {}
     for text, own in words.items():
         if own in different:
@@ -85,6 +109,16 @@ def _near(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
                         yield different[own], different[other]
         for word in rarest:
             by_word[word, count].append(own)
+
+
+def _words(text: str) -> Iterator[str]:
+    """Yield the words of a comparable text; of a script without spaces every two neighbouring characters."""
+    for part in text.translate(_OF_WORDS).split():
+        for number, run in enumerate(_SPACELESS.split(part)):
+            if number % 2 and len(run) > 1:
+                yield from (run[place : place + 2] for place in range(len(run) - 1))
+            elif run:
+                yield run
 
 
 def _shared(one: int, other: int) -> int:

@@ -21,6 +21,7 @@ RELEASED: Final = ("hpdv3", "imagerewarddb", "pick-a-pic", "videoreward")
 """Released sets in whose columns :func:`released_rows` writes."""
 _EQUAL: Final = 1e-9
 """Share of the votes up to which two sums of weights are equal."""
+_DIGESTS: Final = ("chosen_sha256", "rejected_sha256")
 _COLUMNS: Final = (
     *("prompt_id", "prompt", "chosen", "rejected", "chosen_model", "rejected_model"),
     *("votes_chosen", "votes_rejected", "ties", "margin", "split"),
@@ -37,7 +38,7 @@ class PreferencePairs:
             models), ``chosen_model``, ``rejected_model``, ``votes_chosen``, ``votes_rejected``, ``ties`` (sums of weights),
             ``margin`` ((votes_chosen - votes_rejected) over all three, from 0, which is undecided, to 1) and ``split`` (train
             or test); where the votes have them, ``source`` (what was edited) and ``mode`` (who decided: expert, public, judge
-            or derived; several are joined by +).
+            or derived; several are joined by +); where the generations have them, ``chosen_sha256`` and ``rejected_sha256``.
         undecided: pairs with as many votes for the one as for the other.
         battles: votes that were read.
     """
@@ -72,13 +73,14 @@ def preference_pairs(
     """Turn votes into pairs of a chosen and a rejected picture.
 
     All votes on one pair are one row, whatever sides they were shown on. Prompts that are nearly one
-    (:func:`~salon_ranking.near_prompts.near_groups`: one text, nine of ten words, or a picture of both) are in one split.
+    (:func:`~salon_ranking.near_prompts.near_groups`: one text, nine of ten words, or a picture or source of both) are in one
+    split.
     Whether a prompt is held out depends on the seed and the texts that are nearly its own, not on other prompts.
 
     Args:
         battles: with ``generation_a`` and ``generation_b``, or with ``prompt_id``: then a pair is of two models on one prompt.
             A row with ``votes_a`` and ``votes_b`` is so many votes, whatever its winner; another is one.
-        generations: ``generation_id`` and ``uri``, for where pictures are; each id has one place.
+        generations: ``generation_id`` and ``uri``, for where pictures are, and maybe ``sha256``; each id has one of each.
         prompts: ``prompt_id`` and ``text``; an id has one text, of one ``suite`` where both tables have it. None: the column
             ``prompt`` of the votes.
         held_out: the share of prompts that is for testing, from 0 to 1.
@@ -193,6 +195,8 @@ def preference_pairs(
     table = table.with_columns(split=_splits(table, has_generations, held_out, seed))
     even = counts.height - int(counts.select(is_decided.sum()).item())
     columns = (*_COLUMNS, *(name for name in ("source", "mode") if name in frame.columns))
+    if {*_DIGESTS} <= {*table.columns} and table.select(pl.any_horizontal(pl.col(_DIGESTS).is_not_null().any())).item():
+        columns += _DIGESTS
     return PreferencePairs(table.select(columns).sort("prompt_id", "chosen", "rejected"), even, votes.height)
 
 
@@ -204,6 +208,11 @@ def _with_places(table: pl.DataFrame, generations: pl.DataFrame, source: str) ->
     if missing:
         what = f"has no place of {counted(len(missing), 'picture')} of the votes, such as"
         raise BattleError(what, source=source, column="generation_id", value=missing[0])
+    if "sha256" in generations.columns:
+        digests = _texts_of(generations, ("generation_id", "sha256"), source).drop_nulls().unique()
+        _refuse_twice(digests, ["generation_id"], source, column="sha256")
+        names = pl.col("chosen", "rejected").replace_strict(dict(digests.iter_rows()), default=None, return_dtype=pl.String)
+        table = table.with_columns(names.name.suffix("_sha256"))
     return table.with_columns(pl.col("chosen", "rejected").replace_strict(known, return_dtype=pl.String))
 
 
@@ -223,10 +232,10 @@ def _texts_of(rows: pl.DataFrame, columns: Sequence[str], source: str) -> pl.Dat
     return rows.select(pl.col(columns).cast(pl.String))
 
 
-def _refuse_twice(rows: pl.DataFrame, key: Sequence[str], source: str) -> None:
+def _refuse_twice(rows: pl.DataFrame, key: Sequence[str], source: str, *, column: str | None = None) -> None:
     twice = rows.filter(pl.struct(key).is_duplicated()).sort(key)
     if twice.height:
-        raise BattleError("an id means two things:", source=source, column=key[-1], value=twice[key[-1]][0])
+        raise BattleError("an id means two things:", source=source, column=column or key[-1], value=twice[key[-1]][0])
 
 
 def _splits(table: pl.DataFrame, has_pictures: bool, held_out: float, seed: int) -> pl.Series:
@@ -234,7 +243,8 @@ def _splits(table: pl.DataFrame, has_pictures: bool, held_out: float, seed: int)
     if not 0.0 < held_out < 1.0:
         return pl.Series(["test" if held_out else "train"] * table.height, dtype=pl.String)
     prompts = table.select(pl.coalesce("prompt", "prompt_id")).to_series().to_list()
-    pictures = table.select("chosen", "rejected").rows() if has_pictures else ()
+    shown = ("source", "chosen", "rejected") if has_pictures else ("source",)
+    pictures = [[name for name in row if name is not None] for row in table.select(shown).rows()]
     groups = near_groups(prompts, pictures)
     drawn = {group: hashlib.sha256(f"{seed} {group}".encode()).digest()[:8] for group in {*groups.values()}}
     is_test = {group: int.from_bytes(number, "big") < held_out * 2**64 for group, number in drawn.items()}

@@ -261,6 +261,11 @@ class ComposedAskingReward(_Composed, AskingReward):
 
     __name__: ClassVar[str] = "composed"
 
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The versions of what its parts ask."""
+        return tuple(version for part in self.parts for version in getattr(part.reward, "versions", ()))
+
     async def verdicts(self, batch: Batch) -> Composition:
         """As :meth:`score`; groups are settled."""
         return await self.score(batch)

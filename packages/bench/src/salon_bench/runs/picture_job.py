@@ -34,7 +34,7 @@ from salon_judges.generators import PictureGenerator
 from salon_judges.media.video_container import container_of, ending_of
 from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoPolicy
 from salon_judges.media.video_sampling import sample_video
-from salon_taxonomy.digest import digest
+from salon_taxonomy.digest import digest, file_sha256
 from salon_taxonomy.enums import MediaKind, MediaRole
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.media_files import bad_media, read_inside
@@ -164,7 +164,7 @@ async def generate_pictures(
 
     Raises:
         InputError: a number is out of range, another process works in the folder, its manifest is damaged, or it has pictures
-            of another generator, seed or prompt; nothing is made then.
+            of another generator, seed or prompt, or files that were changed; nothing is made then.
     """
     for name, value in (("samples", samples), ("concurrency", concurrency)):
         if value < 1:
@@ -262,7 +262,7 @@ def _is_there(wanted: _Wanted, known: _Known, manifest: Path) -> bool:
     """Return whether a picture was made before.
 
     Raises:
-        InputError: another one was made in its place.
+        InputError: another one was made in its place, or its file was changed.
     """
     line = known.get(wanted.key)
     if line is None:
@@ -273,7 +273,23 @@ def _is_there(wanted: _Wanted, known: _Known, manifest: Path) -> bool:
             problem = f"{_name(wanted)} of the prompt {wanted.prompt_id!r} was made with another {name.replace('_', ' ')}:"
             hint = "Give another --output, or delete this folder."
             raise InputError(problem, source=manifest, value=line.get(name), allowed=[value], hint=hint)
+    _check_file(manifest.parent / str(line["path"]), line.get("sha256"))
     return True
+
+
+def _check_file(path: Path, made: object) -> None:
+    """Refuse a file that is not the one that was made.
+
+    Raises:
+        InputError: its SHA-256 is another one, or it cannot be read.
+    """
+    try:
+        now = None if made is None else file_sha256(path)
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", source=path) from error
+    if now != made:
+        hint = "Put it back, or delete it: the same command then makes it again."
+        raise InputError(f"is not the file that was made, whose SHA-256 is {made}; it has", source=path, value=now, hint=hint)
 
 
 def _name(wanted: _Wanted) -> str:

@@ -28,7 +28,7 @@ _LEAST_DEVIATION: Final = 1e-3
 _SCALE: Final = 10.0
 """Of the cosine where a backbone has no scale of its own."""
 _FAILURES: Final = (
-    *(OSError, ValueError, KeyError, TypeError, RuntimeError),
+    *(OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RuntimeError),
     *(SafetensorError, StrictDataclassError, UnpicklingError),
 )
 """Of files that are not what transformers, safetensors and torch write."""

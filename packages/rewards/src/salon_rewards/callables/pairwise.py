@@ -98,6 +98,11 @@ class WinRateReward(AskingReward):
             answers = Answers(self.judge, self.read, concurrency=self.concurrency, timeout_s=self.timeout_s)
             object.__setattr__(self, "_answers", answers)
 
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The version of the scorer or of the judge."""
+        return super().versions if self._scores is None else self._scores.versions
+
     @staticmethod
     def read(text: str) -> Verdict[float]:
         """Return what a reply gives the left picture: 1, 0, or 1/2 for a tie."""

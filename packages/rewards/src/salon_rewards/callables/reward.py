@@ -101,6 +101,12 @@ class AskingReward(Described, ABC):
     abstention: Abstention
     group_size: int | None
 
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The versions of what it asks: judge, editor, scorer, suite. A training run that continues compares them."""
+        asked = (getattr(self, name, None) for name in ("judge", "editor"))
+        return tuple(each.version for each in asked if each is not None)
+
     @abstractmethod
     async def verdicts(self, batch: Batch) -> Sequence[Paid]:
         """Return what each completion earned for itself, or why that is unknown."""

@@ -80,6 +80,11 @@ class ScorerReward(AskingReward):
         """The columns of media that it looks at: ``images`` or ``videos`` (or what ``image`` names), then those beside."""
         return (self.image, *self.scorer.takes[1:])
 
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The version of the scorer."""
+        return (self.scorer.version,)
+
     async def verdicts(self, batch: Batch) -> list[Paid]:
         """Return what the scorer gives each picture or video, or why it gives nothing."""
         results, prompts = batch.column(self.image), [asked_for(prompt) for prompt in batch.column(self.prompt)]

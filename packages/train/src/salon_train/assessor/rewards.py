@@ -28,11 +28,13 @@ class OpenRewards:
         rewards: as TRL calls them.
         weights: one for each.
         named: what people read of them: the weight of each configured reward, ``gate``, or ``changing``.
+        versions: of the judges, scorers and suites that they ask; a reward of a user's own may have ``versions``, too.
     """
 
     rewards: list[TrlReward]
     weights: list[float]
     named: dict[str, float | str]
+    versions: tuple[str, ...]
 
 
 def open_rewards(configuration: Configuration, environment: Mapping[str, str]) -> OpenRewards:
@@ -54,9 +56,10 @@ def open_rewards(configuration: Configuration, environment: Mapping[str, str]) -
     for number, name in enumerate(names):
         if name in names[:number]:
             raise InputError("two rewards have one name:", key=f"reward.{number + 1}.name", value=name)
+    versions = tuple(str(version) for reward in rewards for version in getattr(reward, "versions", ()))
     if not configuration.composed:
         weights = [each.weight for each in sections if isinstance(each.weight, float)]
-        return OpenRewards(rewards, weights, dict(zip(names, weights, strict=True)))
+        return OpenRewards(rewards, weights, dict(zip(names, weights, strict=True)), versions)
     about: dict[str, float | str] = {
         name: "gate" if each.gate else each.weight if isinstance(each.weight, float) else "changing"
         for name, each in zip(names, sections, strict=True)
@@ -66,7 +69,8 @@ def open_rewards(configuration: Configuration, environment: Mapping[str, str]) -
         for reward, each in zip(rewards, sections, strict=True)
     ]
     settings = configuration.composition
-    return OpenRewards([compose(parts, missing=settings.missing, missing_value=settings.missing_value)], [1.0], about)
+    composed = compose(parts, missing=settings.missing, missing_value=settings.missing_value)
+    return OpenRewards([composed], [1.0], about, versions)
 
 
 def _schedule(weight: float | LinearWeight | StepWeight) -> float | Schedule:

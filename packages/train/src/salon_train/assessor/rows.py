@@ -25,7 +25,7 @@ def rows_of(files: Sequence[str], section: DataSection, *, limit: int | None = N
     notes = [f"{count} rows cannot be used ({fault})" for fault, count in read.unusable.items()]
     if notes:
         notes.append(f"the first of them: {read.first_unusable[0]}")
-    return StageRows(tuple(read.examples[:limit]), tuple(notes), _identity)
+    return StageRows(tuple(read.examples[:limit]), tuple(notes), _identity, lambda example: (example.image,))
 
 
 def _identity(example: TrainingExample) -> tuple[object, ...]:

@@ -110,6 +110,8 @@ def _grpo_trainer(setting: Setting[TrainingExample], configuration: Configuratio
 
     examples, data = setting.rows, configuration.data
     opened = open_rewards(configuration, setting.environment)
+    if opened.versions and setting.processes.first:
+        setting.folder.learn_by(" ".join(opened.versions))
     steps = section.steps_for(len(examples))
     watch = watch_of(setting, AnswerForm.MAGICMIRROR, steps=steps, metric=METRIC)
     completions = section.generation_batch or section.batch

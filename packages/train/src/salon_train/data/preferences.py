@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from salon_console.table_rows import TableRow, table_rows
 from salon_ranking.agreement.pair_sets import form_of, read_pairs
 from salon_ranking.near_prompts import comparable_text
+from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.picture_decoding import DEFAULT_LIMITS, decode
@@ -57,10 +58,13 @@ class Preference:
 
     @property
     def identity(self) -> list[object]:
-        """The values that a resumed run must find again: prompt, votes, pictures by name and by the size of their files."""
-        sides = (self.chosen, self.rejected)
-        sizes = [len(side.content) if isinstance(side, EncodedPicture) else side.stat().st_size for side in sides]
-        return [self.prompt, *map(str, sides), *sizes, *self.votes]
+        """The values that a resumed run must find again: prompt, names of the pictures, votes and split."""
+        return [self.prompt, str(self.chosen), str(self.rejected), *self.votes, self.split]
+
+    @property
+    def pictures(self) -> list[Path | bytes]:
+        """The files of both pictures, or their bytes where the table holds them."""
+        return [side.content if isinstance(side, EncodedPicture) else side for side in (self.chosen, self.rejected)]
 
 
 def read_preferences(file: Path, remarks: list[str] | None = None) -> list[Preference]:
@@ -68,9 +72,10 @@ def read_preferences(file: Path, remarks: list[str] | None = None) -> list[Prefe
 
     Args:
         file: CSV, JSON, JSON Lines or Parquet with ``prompt``, ``chosen`` and ``rejected``, whose relative paths start in its
-            folder; where there are no ``votes_chosen``, ``votes_rejected`` and ``ties``, each row is one vote, and where there
-            is no ``split``, all learn. Or a released set that :func:`salon_ranking.agreement.read_pairs` knows by its columns:
-            its ties are votes for neither, and all learn. Pictures inside a file (Pick-a-Pic's Parquet) are held in memory.
+            folder; where there are no ``votes_chosen``, ``votes_rejected`` and ``ties``, each row is one vote, where there is
+            no ``split``, all learn, and where there are ``chosen_sha256`` and ``rejected_sha256``, files are compared with
+            them. Or a released set that :func:`salon_ranking.agreement.read_pairs` knows by its columns: its ties are votes for
+            neither, and all learn. Pictures inside a file (Pick-a-Pic's Parquet) are held in memory.
         remarks: leave out the rows of a released set that cannot be used, or whose pictures are not there, and append here how
             many and why; None: the first of them is an error. In a table of one's own it always is.
 
@@ -86,15 +91,39 @@ def read_preferences(file: Path, remarks: list[str] | None = None) -> list[Prefe
     if not learned:
         raise InputError("no pair is to learn from", source=file, column="split")
     prompts = {comparable_text(pair.prompt) for pair in learned}
-    pictures = {side for pair in learned for side in (pair.chosen, pair.rejected)}
+    pictures = {_one(side) for pair in learned for side in (pair.chosen, pair.rejected)}
     for pair in tested:
         if comparable_text(pair.prompt) in prompts:
             hint = "`salon votes pairs` splits by prompt."
             raise InputError("a prompt is in both splits:", source=file, column="prompt", value=pair.prompt, hint=hint)
         for column, side in zip(SIDES, (pair.chosen, pair.rejected), strict=True):
-            if side in pictures:
+            if _one(side) in pictures:
                 raise InputError("a picture is in both splits:", source=file, column=column, value=str(side))
     return pairs
+
+
+def _check_digest(row: TableRow, side: str, path: Path) -> None:
+    """Refuse a file that has changed since people voted about it, where the table has its digest.
+
+    Raises:
+        InputError: it has, or it cannot be read.
+    """
+    noted = row.cells.get(f"{side}_sha256")
+    if noted in (None, ""):
+        return
+    try:
+        digest = file_sha256(path)
+    except OSError as error:
+        raise row.problem(f"cannot be read ({error.strerror}):", side, value=row.cells[side]) from error
+    if digest != noted:
+        hint = f"Put that picture back, or leave the row out; without the column {side}_sha256 nothing is compared."
+        problem = f"is not the picture that was voted about, whose SHA-256 is {noted}:"
+        raise row.problem(problem, side, value=row.cells[side], hint=hint)
+
+
+def _one(side: Path | EncodedPicture) -> Path | EncodedPicture:
+    """Return a picture under one name, however its path is written."""
+    return side.resolve() if isinstance(side, Path) else side
 
 
 def _preference(row: TableRow, folder: Path) -> Preference:
@@ -103,7 +132,8 @@ def _preference(row: TableRow, folder: Path) -> Preference:
     for side, name, path in zip(SIDES, names, files, strict=True):
         if not path.is_file():
             raise row.problem("there is no such file:", side, value=name)
-    if files[0] == files[1]:
+        _check_digest(row, side, path)
+    if _one(files[0]) == _one(files[1]):
         raise row.problem("is the picture that was chosen:", "rejected", value=names[1])
     chosen, rejected, ties = (_count(row, name) for name in _VOTES) if _VOTES[0] in row.cells else (1.0, 0.0, 0.0)
     if not chosen + rejected + ties > 0.0:

@@ -32,6 +32,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from salon_ranking import Battles, preference_pairs, rank
+from salon_ranking.options import Seed, checked
 from salon_ranking.uncertainty.means import ratio_with_interval
 from salon_rewards import make_reward
 from salon_rewards.adapters import FlowGRPOReward
@@ -125,8 +126,9 @@ QUICK: Final = LoopSettings(
 """Minutes of one processor."""
 
 
+@checked
 def run_loop(
-    folder: Path, *, seed: int, settings: LoopSettings = LoopSettings(), tell: Tell = lambda _: None
+    folder: Path, *, seed: Seed, settings: LoopSettings = LoopSettings(), tell: Tell = lambda _: None
 ) -> dict[str, Any]:
     """Run what is missing of one seed.
 
@@ -143,7 +145,7 @@ def run_loop(
         with intervals) and ``points`` (measurements by step). Intervals are 95% over prompts, by Student's t.
 
     Raises:
-        InputError: the folder contains another study or a damaged file.
+        InputError: the folder contains another study or a damaged file, or the seed is none of :func:`salon_ranking.rank`'s.
     """
     claim_folder(folder, settings)
     own = folder / f"seed-{seed}"

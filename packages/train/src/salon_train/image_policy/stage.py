@@ -15,9 +15,10 @@ from typing import Any, Final, cast
 import torch
 
 from salon_bench.suites.contract.prompt_files import read_prompts
+from salon_judges.clients.local_weights import pipeline_digest
 from salon_rewards import make_reward
 from salon_rewards.adapters import FlowGRPOReward
-from salon_rewards.callables.scorer import ScorerReward
+from salon_rewards.callables.reward import AskingReward
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
 from salon_train.configuration.image import ImageConfiguration, ImageSection, PairSection
@@ -111,15 +112,17 @@ class _ImageRun:
         if both := set(prompts) & set(self._held_out):
             hint = "A prompt that is learned from is not held out; take it out of one of the files."
             raise InputError("is in both files of prompts:", source="--held-out", value=min(both), hint=hint)
-        folder.learn_from(StageRows(pairs or prompts, (), identity=_identity))
+        folder.learn_from(StageRows(pairs or prompts, (), _identity, _pictures))
         paid, seed = configuration.paid, configuration.run.seed
         self._reward: FlowReward | None = None
         if paid is not None:
             reward = make_reward(paid.reward, **paid.parameters)
-            if isinstance(reward, ScorerReward):
-                folder.learn_by(reward.scorer.version)
+            if isinstance(reward, AskingReward) and reward.versions:
+                folder.learn_by(" ".join(reward.versions))
             self._reward = FlowGRPOReward(reward, paid.on_unscored)
         self._policy: DiffusersPolicy = load_policy(configuration.policy, seed=seed)
+        if (pipeline := Path(configuration.policy.model)).is_dir():
+            folder.start_from(pipeline_digest(pipeline))
         self._monitor = DegenerationMonitor(configuration.degeneration, _HINTS)
         self._watch = PictureWatch(
             PictureBoard(configuration.monitors),
@@ -271,6 +274,10 @@ def _learned_from(section: PairSection, remarks: list[str]) -> tuple[Preference,
 
 def _identity(row: str | Preference) -> list[object]:
     return [row] if isinstance(row, str) else row.identity
+
+
+def _pictures(row: str | Preference) -> list[Path | bytes]:
+    return [] if isinstance(row, str) else row.pictures
 
 
 def _prompts_of(configuration: ImageConfiguration, pairs: Sequence[Preference]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from salon_judges.clients.local_weights import weights_digest
+from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_train.configuration.schema import LoraSection, ModelSection
 from salon_train.models.hub import hub_problem, not_found
@@ -137,6 +139,18 @@ def load_processor(section: ModelSection, source: str, *, hub: str | None = None
     if processor.tokenizer.pad_token_id is None:
         processor.tokenizer.pad_token = processor.tokenizer.eos_token
     return processor
+
+
+def starting_weights(section: ModelSection, start: str | Path | None = None) -> str:
+    """Return the digest of what :func:`load_model` loads: the weights, and of adapters their base's, too.
+
+    Raises:
+        InputError: a folder without weights, or a name that neither this machine nor the hub knows.
+    """
+    source = str(start or section.name)
+    adapter = (Path(source) / _ADAPTER).is_file()
+    models = [source, _base_of(Path(source), section.name)] if adapter else [source]
+    return digest("starting weights", [weights_digest(model, section.revision) for model in models])
 
 
 def _base_of(adapter: Path, name: str) -> str:

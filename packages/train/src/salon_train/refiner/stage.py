@@ -79,7 +79,12 @@ def train_refiner(configuration: RefinerConfiguration, **call: Unpack[StageCall]
     return run_stage(
         configuration,
         STAGE,
-        rows=lambda: StageRows(prepared.rows, prepared.left_out, lambda row: (row.example_id, row.prompt, row.matches)),
+        rows=lambda: StageRows(
+            prepared.rows,
+            prepared.left_out,
+            lambda row: (row.example_id, row.prompt, row.matches),
+            lambda row: (row.picture,),
+        ),
         make=lambda setting: _trainer(setting, configuration, prepared),
         measure=lambda _: measure_of(HeldOutReplies, prepared.held_out, asked_about, configuration.evaluation),
         hints=HINTS,
@@ -113,7 +118,12 @@ def train_warm_up(configuration: RefinerConfiguration, lessons: Sequence[Lesson]
     return run_stage(
         configuration,
         "sft",
-        rows=lambda: StageRows(tuple(lessons), (), lambda lesson: (str(lesson.picture), lesson.prompt, lesson.reply)),
+        rows=lambda: StageRows(
+            tuple(lessons),
+            (),
+            lambda lesson: (str(lesson.picture), lesson.prompt, lesson.reply),
+            lambda lesson: (lesson.picture,),
+        ),
         make=make,
         **call,
     )
@@ -130,6 +140,9 @@ def _trainer(setting: Setting[RefinerRow], configuration: RefinerConfiguration, 
     from salon_train.trl.grpo import policy_trainer
 
     settings, editing = configuration.refine, configuration.editor
+    asked = (prepared.editor, None if prepared.certainty is None else prepared.certainty.judge)
+    if setting.processes.first and (versions := [each.version for each in asked if each is not None]):
+        setting.folder.learn_by(" ".join(versions))
     section = settings.grpo(len(setting.rows))
     steps = settings.steps_for(len(setting.rows))
     watch = watch_of(setting, AnswerForm.R3, steps=steps, metric=METRIC)

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from transformers import get_scheduler
 
+from salon_judges.clients.local_weights import weights_digest
 from salon_judges.scorers.reward_network import RewardNetwork
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
@@ -91,11 +92,13 @@ class _RewardModelRun:
             raise InputError("no pair is decided, from which this loss learns:", source="--loss", value=learning.loss)
         self._pairs = [pair for pair in pairs if pair.split == "train"]
         self._held_out = [pair for pair in pairs if pair.split == "test"]
-        folder.learn_from(StageRows(tuple(self._pairs), (), identity=lambda pair: pair.identity))
+        both = tuple(self._pairs + self._held_out)
+        folder.learn_from(StageRows(both, (), lambda pair: pair.identity, lambda pair: pair.pictures))
         self._updates_of_epoch = math.ceil(len(self._pairs) / learning.batch)
         self._steps = learning.epochs * self._updates_of_epoch
         torch.manual_seed(torch_seed(configuration.run.seed))
         self._network, self._adapted = _network(configuration.backbone, unsure=learning.loss == "unsure")
+        folder.start_from(weights_digest(configuration.backbone.name, configuration.backbone.revision))
         self._votes = VoteModel(learning.loss, learning.rater_noise).to(configuration.backbone.device)
         self._votes.begin_tie([pair.votes for pair in self._pairs])
         weights = [each for each in self._network.parameters() if each.requires_grad]

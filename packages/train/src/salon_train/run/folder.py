@@ -5,6 +5,7 @@ FOLDER/sft/          and FOLDER/grpo/, FOLDER/refine/, FOLDER/image/, FOLDER/rew
   begun.json           when it was begun: which run this is, in a store
   changeable.json      what the latest call was told besides: it may be another thing in the next
   examples.json        how many examples it learns from, and their digest; a second call with others is refused
+  weights.json         the digest of the weights that it starts from; a second call with others is refused
   log.jsonl            what happened, one line each
   completions.jsonl    some of what the policy wrote, as `salon reward audit` reads it
   checkpoint-N/        what a killed run goes on from
@@ -18,7 +19,8 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,6 +28,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Generic, Literal, Self, TypeAlias, TypeVar
 
+from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import InputError, cannot_write
 from salon_taxonomy.whole_files import write_whole
 from salon_train.configuration.reading import dotted
@@ -55,11 +58,13 @@ class StageRows(Generic[Row]):
         examples: to learn from, or to evaluate on.
         notes: what was left out, one sentence each.
         identity: the values of a row that a resumed run must find again, as JSON can write them.
+        pictures: the pictures of a row, files or bytes, which it must find again, too.
     """
 
     examples: tuple[Row, ...]
     notes: tuple[str, ...]
     identity: Callable[[Row], Sequence[object]]
+    pictures: Callable[[Row], Sequence[Path | bytes]] = lambda row: ()
 
 
 @dataclass(slots=True)
@@ -132,17 +137,36 @@ class RunFolder:
         """Compare the rows of the stage with those that it began with; :meth:`begin` writes their number and digest.
 
         Raises:
-            InputError: the rows changed: a resumed run would continue with other prompts.
+            InputError: the rows or their pictures changed, so that a resumed run would continue with others; or a picture
+                cannot be read.
         """
+        pictures = [rows.pictures(example) for example in rows.examples]
+        digests = _digests(picture for own in pictures for picture in own if isinstance(picture, Path))
         seen = hashlib.sha256()
-        for example in rows.examples:
+        for example, own in zip(rows.examples, pictures, strict=True):
             seen.update(json.dumps(rows.identity(example)).encode())
+            for picture in own:
+                digest = digests[picture] if isinstance(picture, Path) else hashlib.sha256(picture).hexdigest()
+                seen.update(digest.encode())
         path = self.path / "examples.json"
         self._notes[path.name] = now = {"examples": len(rows.examples), "sha256": seen.hexdigest()}
         if path.is_file() and (before := _noted(path)) != now:
-            problem = f"this run was begun with other rows ({before.get('examples')} of them), and now finds"
+            problem = f"this run was begun with other rows ({before.get('examples')} of them) or pictures, and now finds"
             hint = "Give it the old files again, choose another run.folder, or begin again with --again."
             raise InputError(problem, source=self.path, key="data", value=len(rows.examples), hint=hint)
+
+    def start_from(self, weights: str) -> None:
+        """Compare the digest of the model's weights with that which the stage began with; :meth:`begin` writes it.
+
+        Raises:
+            InputError: it changed: a resumed run would put what it has learned on another model.
+        """
+        path = self.path / "weights.json"
+        self._notes[path.name] = now = {"digest": weights}
+        if path.is_file() and _noted(path) != now:
+            problem = "this run was begun with other weights of its model, and now finds"
+            hint = "Put the old ones back, choose another run.folder, or begin again with --again."
+            raise InputError(problem, source=self.path, key="model", value=weights, hint=hint)
 
     def learn_by(self, version: str) -> None:
         """Compare the version of the reward with that which the stage began with; :meth:`begin` writes it.
@@ -209,6 +233,24 @@ class RunFolder:
                         folder.rmdir()
             os.close(self._lock)
             self._lock = None
+
+
+def _digests(files: Iterable[Path]) -> dict[Path, str]:
+    """Return the SHA-256 of each file; several are read at once.
+
+    Raises:
+        InputError: one cannot be read.
+    """
+    different = list(dict.fromkeys(files))
+
+    def of(file: Path) -> str:
+        try:
+            return file_sha256(file)
+        except OSError as error:
+            raise InputError(f"the picture cannot be read ({error.strerror})", source=file) from error
+
+    with ThreadPoolExecutor() as pool:
+        return dict(zip(different, pool.map(of, different), strict=True))
 
 
 def _noted(path: Path) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from transformers import PrinterCallback, set_seed
 
 from salon_taxonomy.errors import IncompleteError, InputError, SalonError
 from salon_train.configuration.schema import RunConfiguration, StageConfiguration
-from salon_train.models.loading import LoadedModel, line, load_model
+from salon_train.models.loading import LoadedModel, line, load_model, starting_weights
 from salon_train.run import arguments
 from salon_train.run.arguments import missing
 from salon_train.run.callbacks import HeldOutEvaluation, WatcherCallback, open_project, quiet, report_evaluation
@@ -159,7 +159,10 @@ def run_stage(
                 folder.learn_from(examples)
             measuring = measure(notes)
             set_seed(configuration.run.seed)  # adapters begin at random
-            loaded = load_model(configuration.model, start=start())
+            begins_with = start()
+            loaded = load_model(configuration.model, start=begins_with)
+            if processes.first:
+                folder.start_from(starting_weights(configuration.model, begins_with))
             setting = Setting(configuration, folder, loaded, watchers, [], environment, processes, notes, examples.examples)
             return setting, measuring, make(setting)
 

@@ -630,10 +630,13 @@ def _changed(document: Mapping[str, Any], changes: object, path: Path) -> dict[s
     """Return a suite file's keys with those of its table ``[released]``; questions and numbers are changed by their ids.
 
     Raises:
-        InputError: the file has no such table, or a changed question has no id.
+        InputError: the file has no such table, it has a name, or a changed question has no id or is there twice.
     """
     if not isinstance(changes, dict):
         raise InputError("the suite file has no table of what differs in the authors' script:", source=path, key=_RELEASED)
+    if "name" in changes:
+        hint = f"Leave it out: the suite is called NAME-{_RELEASED}."
+        raise InputError("cannot change the name:", source=path, key=_RELEASED, value=changes["name"], hint=hint)
     whole = {**document, **changes}
     if isinstance(name := document.get("name"), str):
         whole["name"] = f"{name}-{_RELEASED}"
@@ -642,6 +645,10 @@ def _changed(document: Mapping[str, Any], changes: object, path: Path) -> dict[s
         odd = sorted(new.keys() - old.keys()) or ([] if new else [changes[key]])
         if odd:
             raise InputError(f"changes a {key} that the file does not have:", source=path, key=_RELEASED, value=odd[0])
+        if len(new) < len(changes[key]):
+            ids = [str(each.get("id")) if isinstance(each, dict) else each for each in changes[key]]
+            odd = [each for place, each in enumerate(ids) if each not in new or each in ids[:place]]
+            raise InputError(f"changes a {key} once, by its id; there is a further", source=path, key=_RELEASED, value=odd[0])
         whole[key] = [{**each, **new.get(str(each.get("id")), {})} for each in _tables(document.get(key))]
     return whole
 

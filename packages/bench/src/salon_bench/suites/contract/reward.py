@@ -34,6 +34,7 @@ from salon_rewards.judge_batching import check_judge, check_limits
 from salon_rewards.pictures import picture
 from salon_taxonomy.answers import Unparsed
 from salon_taxonomy.digest import digest
+from salon_taxonomy.enums import MediaRole
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.protocols import Judge, Media
@@ -118,6 +119,13 @@ class SuiteReward(AskingReward):
         object.__setattr__(self, "__name__", f"suite:{self.suite.name}")
         shown = () if reward.answers or reward.take is not None else (self.image,)
         object.__setattr__(self, "columns", (*shown, self.prompt_id if self.prompt is None else self.prompt))
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The versions of the suite, of its prompts and of the judge."""
+        prompts: Mapping[str, SuitePrompt] = self.__dict__["_prompts"]
+        told = digest("prompts of a reward", {name: [item.prompt.text, dict(item.facts)] for name, item in prompts.items()})
+        return (self.suite.version, told, *super().versions)
 
     async def verdicts(self, batch: Batch) -> list[Paid]:
         """Return what the suite says of each picture or completion."""
@@ -210,7 +218,9 @@ class SuiteReward(AskingReward):
             subject_model="policy",
             prompt=item.prompt,
             facts=item.facts,
-            media=(prepared.media,) if unusable is None and isinstance(prepared, PreparedPicture) else (),
+            media=(replace(prepared.media, role=MediaRole.RESULT),)
+            if unusable is None and isinstance(prepared, PreparedPicture)
+            else (),
             generation_ids=(generation,),
             given=item.media,
             given_media=tuple(
