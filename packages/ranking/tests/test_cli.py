@@ -85,6 +85,26 @@ def test_an_empty_file_exits_2_with_its_name(tmp_path: Path):
     assert "empty.csv: there are no battles" in result.stderr
 
 
+@pytest.mark.parametrize("command", ["rank", "compare"])
+@pytest.mark.parametrize(
+    ("column", "value", "options", "said"),
+    [
+        ("weight", "0", [], "2 battles of weight 0 left out"),
+        ("is_anchor", "true", [], "2 anchor battles left out"),
+        ("winner", "", ["--no-winner", "leave-out"], "2 rows without a winner left out"),
+    ],
+)
+def test_a_file_of_which_nothing_counts_exits_2_and_says_why(
+    tmp_path: Path, command: str, column: str, value: str, options: list[str], said: str
+):
+    path = tmp_path / "votes.csv"
+    rows = {"model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["model_a"] * 2}
+    pl.DataFrame({**rows, column: [value] * 2}).write_csv(path)
+    result = CliRunner().invoke(main, ["votes", command, str(path), *options])
+    assert result.exit_code == 2
+    assert f"votes.csv: there are no battles\n{said}." in result.stderr
+
+
 def test_help_teaches_with_an_example():
     result = salon("--help")
     assert result.exit_code == 0
