@@ -18,7 +18,7 @@ from test_arena_security import arena_of_layout_4
 from salon_arena import ArenaDatabase, Material, WorkService, vote_service
 from salon_arena.board import LiveBoard, rated
 from salon_arena.errors import RefusedError
-from salon_arena.publishing import BATCH, PublishedBoard
+from salon_arena.publishing import BATCH, PERSONAL_VOTES, PublishedBoard
 from salon_arena.service import AnswerBody
 from salon_arena.settling import end_study
 from salon_arena.tables import FLAGS
@@ -79,6 +79,25 @@ def test_votes_of_one_rater_alone_are_not_published(service: WorkService, body: 
     later(service, clock, 70)
     assert board.publish(clock.now) == 0  # of 68 votes the first gave 40
     assert service.task.board.ranked().votes >= 2 * BATCH  # type: ignore[union-attr]
+
+
+def test_boards_that_stay_empty_say_why_where_all_raters_are_flagged(service: WorkService, body: Body, clock: Clock) -> None:
+    board = of(service)
+    raters = [service.people.join().result().rater_id for _ in range(2)]
+    for _ in range(PERSONAL_VOTES):
+        for rater in raters:
+            vote(service, rater, body)
+        later(service, clock)
+    for rater in raters:
+        row = {"rater_id": rater, "reason": "one_sided", "value": 1.0, "threshold": 0.15, "explanation": ""}
+        service.database.write(lambda c, row=row: c.execute(insert(FLAGS).values(row)).rowcount).result()  # type: ignore[misc]
+    service.task.board.refresh()  # type: ignore[union-attr]
+    later(service, clock, 70)
+    assert board.publish(clock.now) == 0
+    assert "Votes of flagged raters do not count" in board.ranked().reason
+    own = board.personal(raters[0])
+    assert (own.votes, own.board) == (0, None)
+    assert f"needs {PERSONAL_VOTES} published votes, and has 0." in own.reason and board.ranked().reason in own.reason
 
 
 def test_a_board_that_is_not_published_states_why_and_counts_no_votes(service: WorkService, body: Body, clock: Clock) -> None:

@@ -583,7 +583,7 @@ def test_another_file_is_another_run(folder: Path, file: str) -> None:
         text = (folder / file).read_text()
         (folder / file).write_text(text.replace("poster for", "picture of").replace("Answer yes or no", "Yes or no"))
         refused = salon("bench", "resume", first)
-        assert (refused.exit_code, "the suite (another version" in refused.stderr) == (2, True)
+        assert (refused.exit_code, "the suite (another version, or its file was changed)" in refused.stderr) == (2, True)
         assert report_of(run(f"./{file}", server.url))["run_id"] != first
         (folder / file).write_text(text)
         assert salon("bench", "resume", first).exit_code == 0
@@ -629,6 +629,18 @@ def test_a_panel_of_a_suite_file_is_reported_as_well(folder: Path) -> None:
     panel = json.loads(done.stdout)[-1]["run_id"]
     assert salon("results", "report", panel, "--output", "page.html").exit_code == 0
     assert "not installed" not in (folder / "page.html").read_text()
+
+
+def test_a_resume_names_the_changed_suite_where_a_step_with_a_judge_of_its_own_is_gone(folder: Path) -> None:
+    with serving(Script(rule=answer)) as server:
+        routes = ("--judge", f"beauty=vllm:second@{server.url}", "--max-calls", 2)
+        first = json.loads(run("./posters.toml", server.url, *routes).stdout)[0]["run_id"]
+        (folder / "posters.toml").write_text(DECLARED.replace('"beauty"', '"looks"'))
+        for command in ("resume", "rescore"):
+            refused = salon("bench", command, first)
+            assert "--judge" not in refused.stderr, command
+        refused = salon("bench", "resume", first)
+    assert refused.exit_code == 2 and "something changed: the suite" in refused.stderr and first in refused.stderr
 
 
 def test_a_run_never_executes_a_file_that_became_a_link(folder: Path) -> None:

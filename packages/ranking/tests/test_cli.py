@@ -3,11 +3,14 @@
 import json
 from pathlib import Path
 
+import click
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
 from salon_console import main
+from salon_ranking.cli import SPELLING
+from salon_ranking.cli import votes as vote_commands
 from salon_ranking.leaderboard.options import RankOptions
 
 ROWS = {
@@ -83,6 +86,42 @@ def test_an_empty_file_exits_2_with_its_name(tmp_path: Path):
     result = salon(path)
     assert result.exit_code == 2
     assert "empty.csv: there are no battles" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["rank", "compare"])
+@pytest.mark.parametrize(
+    ("column", "value", "options", "said"),
+    [
+        ("weight", "0", [], "2 battles of weight 0 left out"),
+        ("is_anchor", "true", [], "2 anchor battles left out"),
+        ("winner", "", ["--no-winner", "leave-out"], "2 rows without a winner left out"),
+    ],
+)
+def test_a_file_of_which_nothing_counts_exits_2_and_says_why(
+    tmp_path: Path, command: str, column: str, value: str, options: list[str], said: str
+):
+    path = tmp_path / "votes.csv"
+    rows = {"model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["model_a"] * 2}
+    pl.DataFrame({**rows, column: [value] * 2}).write_csv(path)
+    result = CliRunner().invoke(main, ["votes", command, str(path), *options])
+    assert result.exit_code == 2
+    assert f"votes.csv: there are no battles\n{said}." in result.stderr
+
+
+def test_an_option_of_spelling_that_a_command_lacks_names_the_commands_that_have_it():
+    with click.Context(vote_commands) as context:
+        commands = {name: vote_commands.load(context, name) for name in vote_commands.list_commands(context)}
+    options = {name: {word for each in command.params for word in each.opts} for name, command in commands.items() if command}
+    assert set(SPELLING) == {word for word in options["rank"] if word in SPELLING}
+    lacking = [(name, word) for name in sorted(options) for word in SPELLING if word not in options[name]]
+    assert ("compare", "--columns") in lacking and ("raters", "--winner-words") in lacking
+    for name, word in lacking:
+        result = CliRunner().invoke(main, ["votes", name, word, "x=y"])
+        said = " ".join(result.stderr.replace("│", " ").split())
+        assert result.exit_code == 2 and f"No such option '{word}'" in said, (name, word, said)
+        assert "`salon votes import` has it: the other commands read what it wrote" in said, (name, word, said)
+    other = CliRunner().invoke(main, ["votes", "compare", "--colums", "x=y"])
+    assert other.exit_code == 2 and "votes import" not in other.stderr
 
 
 def test_help_teaches_with_an_example():

@@ -153,6 +153,17 @@ def test_a_run_is_of_the_option_on_the_screen_and_not_of_the_model():
     assert found.flagged == ("screen",)
 
 
+@pytest.mark.parametrize("winners", [["model_a"] * 47, ["model_a"] * 47 + ["tie"] * 3, ["tie"] * 3])
+def test_a_check_that_reads_sides_is_named_where_decisive_answers_have_none(winners):
+    votes = pl.concat([answers("one", winners), answers("other", ["model_b", *winners])])
+    reasons = dict(check_raters(votes).not_checked)
+    for check in (RaterReason.ONE_SIDED, RaterReason.REPEATED_OPTION):
+        assert "no column side_a_shown" in reasons[check], check
+    assert "add it with left in every row" in reasons[RaterReason.ONE_SIDED]
+    sided = dict(check_raters(votes.with_columns(side_a_shown=pl.lit("left"))).not_checked)
+    assert not {RaterReason.ONE_SIDED, RaterReason.REPEATED_OPTION} & sided.keys()
+
+
 def test_a_decisive_answer_without_a_side_ends_a_run_and_ties_need_no_side():
     winners = ["tie"] * 12 + ["model_a"] + ["tie"] * 15
     found = check_raters(answers("r", winners))
@@ -221,7 +232,7 @@ def test_what_cannot_be_checked_is_said(arena: pl.DataFrame):
     bare = arena.select("rater_id", "model_a", "model_b", "winner")
     found = check_raters(bare)
     reasons = dict(found.not_checked)
-    assert set(reasons) == {"missed_anchors", "too_fast", "one_sided", "against_consensus"}
+    assert set(reasons) == {"missed_anchors", "too_fast", "one_sided", "repeated_option", "against_consensus"}
     assert reasons[RaterReason.TOO_FAST] == "no column started_at or answered_at"
     assert "not checked: missed_anchors (no column expected_winner)" in found.header
     assert set(found.table.columns) == set(check_raters(arena).table.columns)

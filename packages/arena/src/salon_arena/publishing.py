@@ -115,7 +115,7 @@ class PublishedBoard:
             upto = {part: each.upto for part, each in self._database.read(self._latest).items()}
             rows = [row for row in rows if row.number <= upto.get(_part(row.scenario), upto.get(_ALL, 0))]
         if len(rows) < PERSONAL_VOTES:
-            return Board(len(rows), None, f"A board of your own needs {PERSONAL_VOTES} settled votes.")
+            return Board(len(rows), None, self._few(len(rows), ended))
         league = GrowingLeague().update(frame_of(rows))
         return rated(league.battles(), 0, prior_ties=PERSONAL_PRIOR)
 
@@ -139,7 +139,12 @@ class PublishedBoard:
         if self._hidden:
             return f"The board opens when the study has ended, or has {HIDDEN_BATCH:,} votes."
         batches = f"batches of {BATCH} or more, each scenario's by themselves, at most half of them by one person"
-        return f"The board shows votes in {batches}, a minute after they are final."
+        return f"The board shows votes in {batches}, a minute after they are final. Votes of flagged raters do not count."
+
+    def _few(self, votes: int, ended: bool) -> str:
+        if ended:
+            return f"A board of your own needs {PERSONAL_VOTES} settled votes, and has {votes}."
+        return f"A board of your own needs {PERSONAL_VOTES} published votes, and has {votes}. {self._waiting}"
 
     def _latest(self, connection: Connection) -> dict[str, Publication]:
         """Return the last publication of each part, of the one kind that is published now."""

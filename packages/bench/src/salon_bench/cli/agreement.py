@@ -17,7 +17,7 @@ from salon_taxonomy.store_address import StoreAddress
 @click.option(
     "--dimension", "dimensions", multiple=True, metavar="NAME", help="What was scored; repeat: their mean. Default: each alone."
 )
-@click.option("--by", type=click.Choice(["task"]), help="Each task (track, category) of the suite on its own.")
+@click.option("--by", type=click.Choice(["task"]), help="Each task on its own: a track, a category, a suite file's group.")
 @click.option(
     "--level",
     type=click.Choice(["models", "pictures"]),

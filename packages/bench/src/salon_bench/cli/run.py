@@ -183,11 +183,12 @@ def resume_(run_id: str, store: StoreAddress, output: Path | None, form: str, **
       salon bench runs
       salon bench resume prism-our-model-qwen-1a2b3c4d
     """
-    from salon_bench.runs.view import RunView, refuse_another_run
+    from salon_bench.runs.view import RunView, refuse_another_run, refuse_another_suite
     from salon_judges.clients.specification import restore_settings
 
     view = RunView(store, run_id)
     plan = view.plan
+    refuse_another_suite(run_id, plan, view.suite)
     judge = opened(restore_settings(plan.judge_settings), work)
     helper = None
     if plan.extractor_settings is not None:

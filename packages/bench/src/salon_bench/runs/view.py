@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _WORRYING: Final = 0.1
+_ANOTHER_SUITE: Final = "the suite (another version, or its file was changed)"
 _ORDERS: Final = {
     "scores": ["prompt_id", "generation_id", "task", "dimension"],
     "assessments": ["generation_id", "taxonomy", "label", "assessment_id"],
@@ -322,6 +323,16 @@ def run_numbers(store: StoreAddress, run_ids: Sequence[str]) -> "tuple[ResultVie
     return joined_views([each.view() for _, each in summaries], names, "model"), pl.concat(values, how="diagonal_relaxed")
 
 
+def refuse_another_suite(run_id: str, before: RunPlan, suite: Suite) -> None:
+    """Check that a suite is the version that a run was started with.
+
+    Raises:
+        InputError: it is another version.
+    """
+    if suite.version != before.suite_version:
+        raise _changed(run_id, [_ANOTHER_SUITE])
+
+
 def refuse_another_run(run_id: str, before: RunPlan, now: RunPlan) -> None:
     """Check that a plan which was loaded again is still the run that was started.
 
@@ -333,14 +344,18 @@ def refuse_another_run(run_id: str, before: RunPlan, now: RunPlan) -> None:
     what = [
         words
         for words, name in (
-            ("the suite (another version of it is installed)", "suite_version"),
+            (_ANOTHER_SUITE, "suite_version"),
             ("the judge", "judge_alone"),
             ("the extractor", "extractor_alone"),
             ("the prompts or the pictures", "inputs"),
         )
         if getattr(before, name) != getattr(now, name)
     ]
-    raise InputError(
+    raise _changed(run_id, what)
+
+
+def _changed(run_id: str, what: Sequence[str]) -> InputError:
+    return InputError(
         f"this run cannot be continued, because something changed: {', '.join(what) or 'the rule of asking'}",
         value=run_id,
         hint="`salon bench run` starts a new one.",

@@ -144,6 +144,10 @@ class Battles:
             raise _and_repeated(error, counting(numbered(lazy), column), ids, source) from error.__cause__
         refuse_repeated(lazy, ids, source, rows=encoded.cells.battles, weight=column)
         remarks += unnamed_ids(lazy, ids, encoded.cells.battles, source)
+        if column is not None and not encoded.cells.battles:
+            with reading(source):
+                rows = lazy.select(pl.len()).collect().item()
+            remarks += [f"{counted(rows, 'battle')} of weight 0 left out"] if rows else []
         if column is not None and weight is True and (encoded.cells.columns()[5] == 1.0).all():
             lazy, column = counting(numbered(lazy), column), None  # a result store has the column in any case
         alike = alike_names(encoded.models)

@@ -1,9 +1,13 @@
 """The commands of this package: ``salon votes`` and ``salon ratings``, whose commands are imported when they are called."""
 
+from typing import Any, Final
+
 import rich_click as click
 
 from salon_console.lazy_commands import LazyCommand, LazyGroup
 
+SPELLING: Final = ("--columns", "--winner-words", "--votes", "--names")
+"""The options on how a file spells its votes."""
 _HELP = {"help_option_names": ["-h", "--help"]}
 _VOTES = {
     "audit": LazyCommand(
@@ -71,7 +75,21 @@ _RATINGS = {
 }
 
 
-@click.group(cls=LazyGroup, lazy_commands=_VOTES, context_settings=_HELP)
+class _VoteCommands(LazyGroup):
+    """The group of commands that read votes; a command without an option of spelling names the one that has it."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the command that was named."""
+        try:
+            return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            if error.option_name not in SPELLING:
+                raise
+            where = "`salon votes import` has it: the other commands read what it wrote"
+            raise click.UsageError(f"No such option '{error.option_name}'. {where} to --output.", error.ctx) from None
+
+
+@click.group(cls=_VoteCommands, lazy_commands=_VOTES, context_settings=_HELP)
 def votes() -> None:
     """Turn votes between two pictures into a leaderboard, plan the next ones, and check who cast them.
 

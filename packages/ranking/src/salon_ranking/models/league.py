@@ -30,7 +30,8 @@ def check_battles(battles: Battles, baseline: str | None = None) -> None:
         UnknownModelError: the baseline has no battle.
     """
     if battles.count == 0:
-        raise BattleError("there are no battles", source=battles.source)
+        hint = f"{'; '.join(battles.remarks)}." if battles.remarks else None
+        raise BattleError("there are no battles", source=battles.source, hint=hint)
     if baseline is not None and baseline not in battles.models:
         raise UnknownModelError("unknown baseline", source=battles.source, value=baseline, allowed=battles.models)
 

@@ -20,7 +20,7 @@ class CheckResult:
     Attributes:
         frame: one row per rater that could be looked at: ``rater_id``, ``<reason>`` (true: flagged; null: too little to
             decide), ``<reason>_value``, ``<reason>_threshold`` and details of its own. None: the check was not made.
-        why_not: why it was not made.
+        why_not: why it was not made, or not of all answers.
     """
 
     frame: pl.DataFrame | None

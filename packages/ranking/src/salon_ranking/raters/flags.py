@@ -32,7 +32,7 @@ class Flags:
     Attributes:
         source: what was looked at, or the file of the flags.
         policy: the thresholds as JSON text; None when they are not known.
-        not_checked: checks that could not be made, and why.
+        not_checked: checks that could not be made, or not of all answers, and why.
     """
 
     findings: pl.DataFrame

@@ -40,7 +40,7 @@ class RaterReport:
         source: where the battles came from.
         battles: number of battles.
         anchor_rate: share of battles that are anchors with an expected answer.
-        not_checked: pairs of a check that could not be made for anybody, and why.
+        not_checked: pairs of a check that could not be made for any rater, or not of all answers, and why.
         remarks: what the header says of how the battles were read: rows left out, a condition.
     """
 
@@ -117,8 +117,9 @@ def check_raters(
     table, not_checked = _base(votes), []
     for check in checks:
         outcome = check.run(votes, policy)
-        if outcome.frame is None:
+        if outcome.frame is None or outcome.why_not:
             not_checked.append((check.reason, outcome.why_not or ""))
+        if outcome.frame is None:
             absent = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in check.columns.items()]
             table = table.with_columns(absent)
         else:

@@ -21,8 +21,9 @@ def repeated_option(votes: Votes, policy: RaterPolicy) -> CheckResult:
         "rater_id", option().alias("run_option")
     )
     known = in_order.with_columns(run=pl.struct("rater_id", "run_option").rle_id()).drop_nulls("run_option")
+    no_sides = votes.lacks("side_a_shown") if in_order["run_option"].null_count() else None
     if not len(known):
-        return CheckResult(None, votes.lacks("side_a_shown") or "no answer whose side of the screen is known")
+        return CheckResult(None, no_sides or "no answer whose side of the screen is known")
     runs = known.group_by("run", maintain_order=True).agg(pl.first("rater_id", "run_option"), length=pl.len())
     longest = runs.sort("length", descending=True, maintain_order=True)
     longest = longest.unique(["rater_id", "run_option"], keep="first", maintain_order=True)
@@ -34,7 +35,8 @@ def repeated_option(votes: Votes, policy: RaterPolicy) -> CheckResult:
         lines.with_columns(
             (pl.col("length") >= pl.col(f"{NAME}_threshold")).alias(NAME),
             pl.col("length").cast(pl.Float64).alias(f"{NAME}_value"),
-        )
+        ),
+        f"of left and right: {no_sides}" if no_sides else None,
     )
 
 

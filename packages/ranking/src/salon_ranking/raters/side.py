@@ -21,8 +21,10 @@ def one_sided(votes: Votes, policy: RaterPolicy) -> CheckResult:
     """Return each rater's share of left among decisive answers."""
     why_not = votes.lacks("side_a_shown")
     decisive = votes.frame.filter(~pl.col("winner").is_in(TIES) & pl.col("side_a_shown").is_not_null())
-    if why_not or not len(decisive):
-        return CheckResult(None, why_not or "no decisive answer whose side is known")
+    if why_not:
+        return CheckResult(None, f"{why_not}; add it with left in every row if model_a was always on the left")
+    if not len(decisive):
+        return CheckResult(None, "no decisive answer whose side is known")
     left = option() == Side.LEFT.value
     counted = decisive.group_by("rater_id").agg(decisive=pl.len(), left=left.sum()).sort("rater_id")
     corrected = holm(sign_test(counted["left"], counted["decisive"]))
