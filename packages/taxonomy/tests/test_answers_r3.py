@@ -31,6 +31,7 @@ def test_texts_that_look_like_grammar_survive(text):
     [
         (FULL, ()),
         (f"```json\n{FULL}\n```", (Note.FENCED,)),
+        (f"```json\n{FULL}\n``` Anything else?", (Note.SURROUNDED,)),
         (f"Here it is:\n{FULL}\nAnything else?", (Note.SURROUNDED,)),
         (f'The set {{a, b}} of 5 " lemons; {FULL}', (Note.SURROUNDED,)),
         (f'{{"answer": true}} {FULL}', (Note.SURROUNDED,)),

@@ -117,12 +117,18 @@ def test_labels_and_taxonomies_are_frozen_hashable_and_survive_pickling() -> Non
     assert copy.find("normal").counts == MAGICMIRROR.find("normal").counts
 
 
-def test_a_taxonomy_is_loaded_once_and_opened_by_name_or_path(tmp_path) -> None:
+def test_a_taxonomy_is_loaded_once_and_opened_by_name_or_path(tmp_path, monkeypatch) -> None:
     assert Taxonomy.load("r3") is Taxonomy.load("r3")
     assert Taxonomy.open("r3") is Taxonomy.load("r3")
     file = tmp_path / "mine.toml"
     file.write_text('name = "mine"\ntitle = "Mine"\n[[label]]\nid = "a"\nname = "A"\ndefinition = "An a."\n')
     assert Taxonomy.open(str(file)).find("A").id == "a"
+    plain = file.rename(tmp_path / "mine")
+    assert Taxonomy.open(plain.as_posix()).find("A").id == "a"
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    plain.rename("folder/mine")
+    assert Taxonomy.open("folder/mine").find("A").id == "a"
     with pytest.raises(InputError, match="allowed: artifact-bench, magicmirror, mef, prism, r3"):
         Taxonomy.load("../../etc/passwd")
 
