@@ -125,7 +125,7 @@ def test_every_object_is_closed_to_other_raters_and_strangers(service: WorkServi
                 assert (await stranger.ask("POST", path)).status_code == 401
             assert (await owner.answer(task)).status_code == 200
             reply = await other.ask("GET", "/board/mine")
-            assert "0 settled" in reply.text  # none sees another's answers
+            assert "published votes, and has 0." in reply.text  # none sees another's answers
 
     run(work)
     assert database.read(lambda c: c.exec_driver_sql("SELECT count(*) FROM answers").scalar_one()) == 1

@@ -293,9 +293,9 @@ def test_an_edit_is_paid_with_its_source_in_view(folder: Path) -> None:
     paid = asyncio.run(reward([""], images=[Image.new("RGB", (8, 8), "green")], prompt_id=["one"]))
     assert paid == [pytest.approx(2 / 3)]
     assert [[part.role for part in question.media] for question in judge.asked] == [
-        [MediaRole.SOURCE, None],
-        [None],
-        [None, MediaRole.SOURCE],
+        [MediaRole.SOURCE, MediaRole.RESULT],
+        [MediaRole.RESULT],
+        [MediaRole.RESULT, MediaRole.SOURCE],
     ]
 
 
