@@ -97,6 +97,12 @@ def test_the_source_is_with_every_pair_and_in_none(
     assert "source" not in {*battles["model_a"], *battles["model_b"], *model_of.values()}
     for battle in battles.iter_rows(named=True):
         assert (model_of[battle["generation_a"]], model_of[battle["generation_b"]]) == (battle["model_a"], battle["model_b"])
+        assert battle["source"] == edits.beside[battle["prompt_id"]].path.as_posix()
+    pairs = tmp_path / "pairs.parquet"
+    made = CliRunner().invoke(main, ["votes", "pairs", str(tmp_path / "store"), "--undecided", "--output", str(pairs)])
+    assert made.exit_code == 0, made.output
+    source_of = {row["prompt_id"]: row["source"] for row in battles.iter_rows(named=True)}
+    assert dict(pl.read_parquet(pairs).select("prompt_id", "source").rows()) == source_of
     assert release(database, "datasets", tmp_path / "votes").rows == 6
     assert {*pl.read_parquet(tmp_path / "votes" / "data" / "*.parquet")["models"].list.len()} == {3}
 

@@ -132,7 +132,7 @@ def test_a_filter_and_a_choice_of_columns_reach_the_files(store: ResultStore, ba
     store.append("battles", battles(3), run_id="r")
     plan = store.read("battles").filter(pl.col("winner") == "tie").select("model_a").explain()
     assert "SELECTION" in plan
-    assert "PROJECT 2/20" in plan
+    assert "PROJECT 2/21" in plan
 
 
 def test_other_packages_read_a_table_through_the_source(store: ResultStore, battles: Battles, tmp_path: Path) -> None:

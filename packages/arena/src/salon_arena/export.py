@@ -234,7 +234,8 @@ def _battle(key: str, row: Row[Any], mode: str, prompts: dict[str, Prompt], gene
     prompt_id, a_shown = payload["prompt_id"], payload["side_a_shown"]
     labels = tuple(payload["labels"])
     prompts[prompt_id] = _prompt(payload)
-    compared = [*_generations(row, payload)][: len(Side)] if row.digests else []  # a source is in no battle
+    shown = [*_generations(row, payload)] if row.digests else []
+    compared, beside = shown[: len(Side)], shown[len(Side) :]
     generations.update({each.generation_id: each for each in compared})
     generation_of = dict(zip(Side, compared, strict=True)) if compared else {}
     b_shown = Side.RIGHT if a_shown == Side.LEFT else Side.LEFT
@@ -252,6 +253,7 @@ def _battle(key: str, row: Row[Any], mode: str, prompts: dict[str, Prompt], gene
         labels=labels,
         generation_a=generation_of[Side(a_shown)].generation_id if generation_of else None,
         generation_b=generation_of[b_shown].generation_id if generation_of else None,
+        source=beside[0].uri if beside else None,
         side_a_shown=Side(a_shown),
         started_at=answered - timedelta(milliseconds=row.elapsed_ms),
         answered_at=answered,

@@ -194,7 +194,8 @@ def preference_pairs(
         raise BattleError("a share of prompts cannot be held out of votes without prompts", source=battles.source, hint=hint)
     table = table.with_columns(split=_splits(table, has_generations, held_out, seed))
     even = counts.height - int(counts.select(is_decided.sum()).item())
-    columns = (*_COLUMNS, *(name for name in ("source", "mode") if name in frame.columns))
+    has_sources = table["source"].null_count() < table.height
+    columns = (*_COLUMNS, *["source"] * has_sources, *["mode"] * ("mode" in frame.columns))
     if {*_DIGESTS} <= {*table.columns} and table.select(pl.any_horizontal(pl.col(_DIGESTS).is_not_null().any())).item():
         columns += _DIGESTS
     return PreferencePairs(table.select(columns).sort("prompt_id", "chosen", "rejected"), even, votes.height)

@@ -282,6 +282,9 @@ class Battle(Record):
     labels: tuple[Name, ...] = ()
     generation_a: Key | None = None
     generation_b: Key | None = None
+    source: Name | None = Field(
+        default=None, description="path or URI of what both edited or animated, where it was shown beside them"
+    )
     side_a_shown: Side | None = None
     started_at: AwareDatetime | None = None
     answered_at: AwareDatetime | None = None
