@@ -1,5 +1,7 @@
 """Definitions worked out by hand, beside the code that has them in a shorter form: borders, signs and effective numbers."""
 
+from statistics import NormalDist
+
 import numpy as np
 import polars as pl
 import pytest
@@ -15,7 +17,7 @@ from salon_ranking.scheduling.planning import Voting
 from salon_ranking.scheduling.simulation import SimulatedLeague
 from salon_ranking.uncertainty.quantiles import least_units
 from salon_ranking.uncertainty.sandwich import free_parameters, inverse_curvature, prior_of
-from salon_ranking.uncertainty.simultaneous import certain
+from salon_ranking.uncertainty.simultaneous import _joint_quantile, _largest, certain
 from salon_ranking.uncertainty.uncertainty import AnalyticUncertainty
 
 
@@ -80,6 +82,13 @@ def test_too_few_units_make_no_pair_certain_however_far_apart(units: int):
     assert certain([apart], 0.95, 200, 0)[0].tolist() == [[False, units >= 4], [False, False]]
     other = AnalyticUncertainty(np.arange(2), 1, np.array([5.0, 0.0]), covariance=np.eye(2) * 1e-4)
     assert certain([apart, other], 0.95, 200, 0)[1][0, 1], "a league that says nothing takes nothing from another"
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+def test_with_few_units_pairs_are_certain_by_sidaks_correction(confidence: float):
+    pairs = 1.0 - np.eye(4)
+    found = _joint_quantile([_largest(np.zeros((999, 4)), pairs, True)], confidence)
+    assert found == pytest.approx(NormalDist().inv_cdf(0.5 + 0.5 * confidence ** (1 / 6)), abs=1e-9)
 
 
 def test_the_chart_says_how_its_intervals_were_made():
