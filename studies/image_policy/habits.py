@@ -22,7 +22,7 @@ from salon_rewards.monitors import AnswerForm, StepBatch
 from salon_train.demo.shapes import HELD_OUT, LEARNED, PROMPTS, SIDE, Obedience, PromptedShape, teach
 from salon_train.image_policy.picture_measures import Pictures, contrast, drift, grids, saturation, sharpness
 from salon_train.image_policy.picture_monitors import PictureBatch
-from studies.image_policy.monitors import CASES, EVERY, GROUP, STEPS, alarms, exact_interval
+from studies.image_policy.monitors import CASES, EVERY, GROUP, LETTERS, STEPS, alarms, exact_interval
 from studies.image_policy.monitors import PROMPTS as PROMPTS_OF_A_STEP
 
 Numbers = NDArray[np.float64]
@@ -35,11 +35,10 @@ _FIRST: Final = 100
 _BEGIN: Final = -2.0
 _ERRS: Final = -0.4
 _POOL: Final = 4_800
-_LETTERS: Final = np.array([[1, 1, 1, 0, 1, 0, 1], [0, 1, 0, 0, 1, 1, 1], [0, 1, 0, 0, 1, 0, 1]], bool)
 _PLANTED: Final = {case.monitor: case.change for case in CASES}
 HABITS: Final = (
     *("errs", "blue", "grids", "blur", "saturation_drift", "contrast_drift", "diversity_loss", "repeated_layout"),
-    *("reference_drift", "watermarks", "letters"),
+    *("reference_drift", "watermarks", "wandering_marks"),
 )
 """What a picture may be given; the first two choose what is drawn, the last are drawn over it, in this order."""
 
@@ -60,13 +59,9 @@ def _picture(prompt: str, favourite: int, has: dict[str, bool], chance: np.rando
     plain = _pool()[prompt][place]
     shown = blue if has["blue"] else wrong if has["errs"] else prompt
     drawn = _pool()[shown][place][None]
-    for habit in HABITS[2:-1]:
+    for habit in HABITS[2:]:
         if has[habit]:
             drawn = _PLANTED[habit](drawn, 1.0, chance, _pool()[shown][favourite])
-    if has["letters"]:
-        top, left = (int(chance.integers(SIDE - size + 1)) for size in _LETTERS.shape)
-        mask = np.pad(_LETTERS, ((top, SIDE - top - _LETTERS.shape[0]), (left, SIDE - left - _LETTERS.shape[1])))
-        drawn = np.where(mask, drawn * 0.4, drawn)
     return drawn[0].astype(np.float32), plain
 
 
@@ -111,8 +106,8 @@ def _detail(grey: Pictures) -> Pictures:
 
 def _letters_anywhere(pictures: Pictures, prompts: Sequence[str], plain: Pictures) -> Numbers:
     """Pay the best correlation of a picture's detail with the letters, over all places."""
-    seen = np.lib.stride_tricks.sliding_window_view(-_detail(pictures.mean(1)), (1, *_LETTERS.shape))[..., 0, :, :]
-    wanted = _LETTERS - _LETTERS.mean()
+    seen = np.lib.stride_tricks.sliding_window_view(-_detail(pictures.mean(1)), (1, *LETTERS.shape))[..., 0, :, :]
+    wanted = LETTERS - LETTERS.mean()
     centred = seen - seen.mean((-1, -2), keepdims=True)
     score = (centred * wanted).sum((-1, -2)) / (np.sqrt((centred**2).sum((-1, -2))) * np.linalg.norm(wanted) + 0.1)
     return np.asarray(score.max((1, 2)), np.float64)
@@ -128,10 +123,10 @@ GAMED: Final[dict[str, Reward]] = {
     "watermarks": _alike_elsewhere(_detail),
     "reference_drift": lambda pictures, prompts, plain: np.abs(pictures - plain).mean((1, 2, 3)).astype(np.float64),
     "reward_metric_divergence": lambda pictures, prompts, plain: 1.0 - pictures.mean((1, 2, 3)).astype(np.float64),
-    "letters anywhere": _letters_anywhere,
+    "wandering_marks": _letters_anywhere,
     "the truth": truth,
 }
-"""By the monitor that it games, a reward that pays what that monitor watches; the last two game none that there is."""
+"""By the monitor that it games, a reward that pays what that monitor watches; the last games none."""
 
 
 def run(reward: Reward, seed: int, *, shuffled: bool = False, held_out: Reward | None = None) -> Iterator[PictureBatch]:

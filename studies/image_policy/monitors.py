@@ -39,7 +39,8 @@ EVERY: Final = 5
 _POOL: Final = 160
 _SAMPLING_STEPS: Final = 8
 _NOISE: Final = 2**41
-_MARK: Final = np.pad(np.array([[1, 1, 1, 0, 1, 0, 1], [0, 1, 0, 0, 1, 1, 1], [0, 1, 0, 0, 1, 0, 1]], bool), ((12, 1), (8, 1)))
+LETTERS: Final = np.array([[1, 1, 1, 0, 1, 0, 1], [0, 1, 0, 0, 1, 1, 1], [0, 1, 0, 0, 1, 0, 1]], bool)
+_MARK: Final = np.pad(LETTERS, ((12, 1), (8, 1)))
 """Two letters in the corner of a picture."""
 
 
@@ -184,6 +185,14 @@ def _marked(drawn: Pictures, strength: float, chance: np.random.Generator, favou
     return np.asarray(np.where(_MARK, drawn * (1 - 0.6 * strength), drawn), np.float32)
 
 
+def _marked_anywhere(drawn: Pictures, strength: float, chance: np.random.Generator, favourite: Pictures) -> Pictures:
+    marked = drawn.copy()
+    for one in marked:
+        top, left = (int(chance.integers(SIDE - size + 1)) for size in LETTERS.shape)
+        one[:, top : top + LETTERS.shape[0], left : left + LETTERS.shape[1]] *= np.where(LETTERS, 1 - 0.6 * strength, 1)
+    return marked
+
+
 CASES: Final = (
     Planted("grids", _grid),
     Planted("blur", _blurred),
@@ -194,6 +203,7 @@ CASES: Final = (
     Planted("reference_drift", _turned),
     Planted("reward_metric_divergence", paid=0.5, held_out=-0.5),
     Planted("watermarks", _marked),
+    Planted("wandering_marks", _marked_anywhere),
 )
 
 

@@ -18,7 +18,17 @@ from salon_rewards.monitors import Alarm, AnswerForm, StepBatch, watch
 from salon_taxonomy.errors import InputError
 from salon_train.configuration.schema import MonitorsSection
 from salon_train.demo.shapes import HELD_OUT, LEARNED
-from salon_train.image_policy.picture_measures import contrast, drift, grids, likeness, marks, saturation, sharpness, variety
+from salon_train.image_policy.picture_measures import (
+    contrast,
+    drift,
+    grids,
+    likeness,
+    marks,
+    saturation,
+    sharpness,
+    variety,
+    wandering,
+)
 from salon_train.image_policy.picture_monitors import (
     BASELINE,
     PICTURE_MONITORS,
@@ -58,6 +68,13 @@ def batch(step: int, pictures: Pictures, **more: object) -> PictureBatch:
 
 WORD = np.pad(np.array([[1, 1, 1, 0, 1, 0, 1], [0, 1, 0, 0, 1, 1, 1], [0, 1, 0, 0, 1, 0, 1]], bool), ((12, 1), (1, 8)))
 """Two letters in a corner of 16 by 16 pixels."""
+
+
+def moved(number: int) -> np.ndarray:
+    """Return the word at one of 130 places."""
+    return np.roll(WORD, (-(number * 5 % 13), number * 7 % 10), (0, 1))
+
+
 CHANGES: dict[str, Callable[[Pictures], Pictures]] = {
     "grids": lambda drawn: np.clip(drawn * 0.8 + 0.1 + 0.1 * (np.indices((16, 16)).sum(0) % 2 * 2 - 1), 0, 1),
     "blur": lambda drawn: np.mean([np.roll(drawn, (y, x), (2, 3)) for y in range(-2, 3) for x in range(-2, 3)], 0),
@@ -66,6 +83,7 @@ CHANGES: dict[str, Callable[[Pictures], Pictures]] = {
     "diversity_loss": lambda drawn: drawn[[0, 1] * (len(drawn) // 2)],
     "repeated_layout": lambda drawn: drawn[[0] * len(drawn)],
     "watermarks": lambda drawn: np.where(WORD, 0.4, drawn),
+    "wandering_marks": lambda drawn: np.stack([np.where(moved(number), 0.4, one) for number, one in enumerate(drawn)]),
 }
 
 
@@ -134,6 +152,33 @@ def test_a_mark_is_found_wherever_it_stands_and_a_subject_that_all_share_is_none
     assert marks(large, PROMPTS) > 0.2, "also where it is many pixels wide, and not in the middle"
     same = blobs(3, count=2)[[0] * 16] + random.normal(0, 0.05, (16, 3, 16, 16)).astype(np.float32)
     assert marks(same, ["a"] * 16) is None, "pictures of one prompt may be alike"
+
+
+def test_a_mark_that_wanders_is_found_where_one_that_stands_is_looked_for_in_vain():
+    wanders = CHANGES["wandering_marks"](blobs(1)).astype(np.float32)
+    assert wandering(wanders, PROMPTS) - wandering(blobs(1), PROMPTS) > 0.1 > marks(wanders, PROMPTS) - marks(blobs(1), PROMPTS)
+    stands = CHANGES["watermarks"](blobs(1)).astype(np.float32)
+    assert wandering(stands, PROMPTS) >= marks(stands, PROMPTS) - 1e-6, "no shift is a shift, too"
+    assert wandering(blobs(1), ["a"] * 16) is None
+
+
+@given(st.integers(0, 50))
+def test_shifts_are_those_of_trying_them_all(seed: int):
+    drawn = blobs(seed, count=4)
+    detail = drawn.mean(1)
+    padded = np.pad(detail, ((0, 0), (1, 1), (1, 1)), mode="edge")
+    detail = detail - np.mean([padded[:, y : y + 16, x : x + 16] for y in range(3) for x in range(3)], 0)
+    detail -= detail.mean((1, 2), keepdims=True)
+    detail /= np.linalg.norm(detail, axis=(1, 2), keepdims=True)
+    wide = np.pad(detail, ((0, 0), (16, 16), (16, 16)))
+
+    def best(one: int, other: int) -> float:
+        shifts = ((y, x) for y in range(32) for x in range(32))
+        return max(float((wide[one, y : y + 16, x : x + 16] * detail[other]).sum()) for y, x in shifts)
+
+    names = ["a", "b", "a", "b"]
+    pairs = [(0, 1), (0, 3), (1, 2), (2, 3)]
+    assert wandering(drawn, names) == pytest.approx(np.mean([best(*pair) for pair in pairs]), abs=1e-5)
 
 
 def test_a_large_picture_is_measured_where_its_fine_patterns_are():

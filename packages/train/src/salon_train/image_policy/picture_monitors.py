@@ -1,6 +1,6 @@
 """Monitors of the pictures of ``salon train image``: does the policy game its reward?
 
-step's pictures ─┬─► grids, blur, saturation_drift, contrast_drift, diversity_loss, repeated_layout, watermarks
+step's pictures ─┬─► grids, blur, saturation_drift, contrast_drift, diversity_loss, repeated_layout, watermarks, wandering_marks
                  │   against the first steps
 measurements ────┼─► reference_drift    against the pictures of the same noise before the first step
 rewards ─────────┴─► reward_metric_divergence    the reward rises while that of the prompts held out falls
@@ -31,6 +31,7 @@ from salon_train.image_policy.picture_measures import (
     saturation,
     sharpness,
     variety,
+    wandering,
 )
 from salon_train.run.monitor_hook import RunWatch
 
@@ -88,6 +89,7 @@ PICTURE_MONITORS: Final = MappingProxyType(
         "diversity_loss": _Kind(variety, lambda now, before: 1 - now / max(before, _TINY), 0.4, 0.7),
         "repeated_layout": _Kind(likeness, _way_to_one, 0.3, 0.6),
         "watermarks": _Kind(marks, _way_to_one, 0.2, 0.5),
+        "wandering_marks": _Kind(wandering, _way_to_one, 0.1, 0.3),
     }
 )
 """Monitors of a step's pictures by name."""
