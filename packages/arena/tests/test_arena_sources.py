@@ -1,6 +1,7 @@
 """Edits are compared beside their source: it is shown with every pair, never compared, and kept with the votes."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,12 @@ def test_the_source_is_with_every_pair_and_in_none(
     assert dict(pl.read_parquet(pairs).select("prompt_id", "source").rows()) == source_of
     assert release(database, "datasets", tmp_path / "votes").rows == 6
     assert {*pl.read_parquet(tmp_path / "votes" / "data" / "*.parquet")["models"].list.len()} == {3}
+
+
+def test_two_editors_are_enough(folder: Path) -> None:
+    shutil.rmtree(folder / "pictures" / MODELS[2])
+    material = shown_beside(read_material(folder / "pictures", folder / "prompts.jsonl"), "source")
+    assert (material.models, {*material.beside}) == (MODELS[:2], {*PROMPTS})
 
 
 @pytest.mark.parametrize("change", ["none", "no file", "two files", "one editor", "damaged"])
