@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from for_each import for_each
 from salon_console import main
-from salon_console.file_options import InputPath, OutputPath, refuse_overwriting
+from salon_console.file_options import InputPath, OutputPath, RunOrFile, refuse_overwriting
 from salon_console.lazy_commands import LazyGroup
 from salon_console.options import FiniteRange
 from salon_taxonomy.errors import InputError
@@ -53,6 +53,16 @@ HEAVY = {
     "trl",
     "uvicorn",
 }
+
+
+def test_no_path_may_be_empty() -> None:
+    """An unset variable of a shell would otherwise name the current folder."""
+    paths = [each for _, command in ALL for each in command.params if isinstance(each.type, InputPath | OutputPath)]
+    assert len(paths) > 100
+    for each in paths:
+        if not isinstance(each.type, RunOrFile):
+            with pytest.raises(InputError, match="an empty name"):
+                each.type.convert("", each, None)
 
 
 def test_every_range_of_numbers_refuses_nan() -> None:

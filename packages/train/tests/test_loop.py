@@ -1,6 +1,7 @@
 """The closed loop of the drawn world: votes of simulated raters, the stages of a run, and what a second call makes again."""
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -71,6 +72,8 @@ def test_a_tiny_loop_runs_to_its_end_and_makes_nothing_again(tmp_path: Path, mon
     monkeypatch.setattr(loop, "learner_of", None)
     monkeypatch.setattr(loop, "_voted", None)
     assert run_loop(tmp_path, seed=0, settings=TINY) == found
+    moved = shutil.copytree(tmp_path, tmp_path.with_name("moved"))
+    assert run_loop(moved, seed=0, settings=TINY) == found, "a folder may be moved"
     (own / "round.json").write_text("{")
     with pytest.raises(InputError, match="cannot be read"):
         run_loop(tmp_path, seed=0, settings=TINY)

@@ -309,7 +309,7 @@ def test_rows_that_cannot_be_used_are_told_and_others_than_before_are_refused(
     (training_ground / "some.jsonl").write_text(rows.partition("\n")[2])
     other = CliRunner().invoke(main, ["train", "grpo", str(file), *told])
     assert other.exit_code == 2
-    assert "this run was begun with other rows (80 of them), and now finds 79" in other.stderr
+    assert "this run was begun with other rows (80 of them) or pictures, and now finds 79" in other.stderr
     anew = CliRunner().invoke(main, ["train", "grpo", str(file), *told, "--again"])
     assert anew.exit_code == 1
 

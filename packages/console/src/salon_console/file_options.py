@@ -68,6 +68,7 @@ class InputPath(click.Path):
         if self.tables and is_url(value):
             return value
         if str(value) != "-" and not (ctx and ctx.resilient_parsing):
+            _refuse_unusable(value, param, ctx)
             self._check(Path(value), f"{param.opts[0]}: {param.help}" if isinstance(param, click.Option) else "")
         path = super().convert(value, param, ctx)
         if str(path) != "-":
@@ -76,7 +77,6 @@ class InputPath(click.Path):
 
     def _check(self, path: Path, meaning: str) -> None:
         """Refuse a path that is missing or of the wrong kind, with what is there and what the option means."""
-        _refuse_unusable(path)
         try:
             mode = path.stat().st_mode
         except (FileNotFoundError, NotADirectoryError) as error:
@@ -148,7 +148,7 @@ class OutputPath(click.Path):
             InputError: an input or another output before it names the same file, or its ending is not allowed.
         """
         if not (ctx and ctx.resilient_parsing):
-            _refuse_unusable(Path(value))
+            _refuse_unusable(value, param, ctx)
         path = super().convert(value, param, ctx)
         if self.endings is not None and not (ctx and ctx.resilient_parsing):
             check_ending(Path(str(path)), self.endings, self.what)
@@ -179,12 +179,17 @@ def refuse_overwriting(outputs: Mapping[str, Path], inputs: Mapping[str, Path]) 
             _check_output(output, other)
 
 
-def _refuse_unusable(path: Path) -> None:
+def _refuse_unusable(value: str | Path, param: click.Parameter | None, ctx: click.Context | None) -> None:
     """Refuse a name that no file can have, or that tables and databases cannot take.
 
     Raises:
-        InputError: a part of the path is too long, or its bytes are no UTF-8.
+        InputError: the path is empty, a part of it is too long, or its bytes are no UTF-8.
     """
+    path = Path(value)
+    if value == "":
+        raise InputError(
+            "an empty name names no file or folder", source=_name(param, ctx), hint="The folder you are in is '.'."
+        )
     try:
         str(path).encode()
     except UnicodeEncodeError as error:

@@ -61,6 +61,7 @@ from salon_train.image_policy.training import (
 from salon_train.models.tiny import build_tiny_clip
 from salon_train.over_seeds import SeedProgress, Tell
 from salon_train.reward_model.stage import train_reward_model
+from salon_train.run.folder import FINISHED
 from salon_train.seeds import generator_of, torch_seed
 
 TRUTH: Final = f"scorer:{Obedience.__module__}:{Obedience.__name__}"
@@ -301,7 +302,9 @@ def _collect(folder: Path, seed: int, settings: LoopSettings, tell: Tell) -> Non
 
 
 def _learn_reward(folder: Path, seed: int, settings: LoopSettings, tell: Tell) -> None:
-    """Train the reward model on the pairs; a finished or broken-off run continues by itself."""
+    """Train the reward model on the pairs; a broken-off run continues by itself."""
+    if (folder / "reward-model" / FINISHED).exists():
+        return
     backbone, taught = folder / "clip", folder / "clip" / "taught.json"
     if not taught.exists():
         tell(f"seed {seed}: backbone of the reward model")
