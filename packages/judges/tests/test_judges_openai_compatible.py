@@ -388,6 +388,8 @@ def test_a_key_that_is_missing_or_cannot_be_sent_is_told_without_showing_it(valu
 
 
 def test_nothing_is_left_open(recwarn: pytest.WarningsRecorder) -> None:
+    gc.collect()
+    recwarn.clear()  # of what other tests left open
     asked(Script())
     gc.collect()
     assert [str(warning.message) for warning in recwarn if issubclass(warning.category, ResourceWarning)] == []
