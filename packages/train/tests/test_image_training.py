@@ -321,7 +321,7 @@ def test_the_command_trains_resumes_and_reports_and_a_second_call_trains_nothing
     assert (folder / "run/image/model/pytorch_lora_weights.safetensors").is_file()
     lines = [json.loads(line) for line in (folder / "run/image/log.jsonl").read_text().splitlines()]
     watched = [line for line in lines if line["what"] == "watched"]
-    assert [line["step"] for line in watched] == [0, 1] and len(watched[0]["readings"]) == 9
+    assert [line["step"] for line in watched] == [0, 1] and len(watched[0]["readings"]) == 10
     last = {reading["monitor"]: reading["value"] for reading in watched[1]["readings"]}
     assert last.pop("reference_drift") > 0 and {*last.values()} == {None}, "a pair of pictures is too little to read"
     again = CliRunner().invoke(main, command)
