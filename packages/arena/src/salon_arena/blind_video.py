@@ -99,7 +99,7 @@ def _size(seen: Outline, side: int | None) -> tuple[int, int]:
 
 
 def _last_step(stamps: tuple[float, ...], duration_s: float) -> float:
-    """Return how long the last picture is shown: as long as the one before it, or as the file clearly says."""
+    """Return the seconds of the last picture: those of the one before it, unless the file says otherwise."""
     stands = max(duration_s - stamps[-1], 1 / 90)
     usual = stamps[-1] - stamps[-2] if len(stamps) > 1 else stands
     return usual if usual / 1.5 < stands < usual * 1.5 else stands

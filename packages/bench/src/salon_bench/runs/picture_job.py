@@ -199,7 +199,7 @@ def _turns(item: SuitePrompt, sample: int, seed: int, identity: tuple[str, str])
 
 
 def _missing(turns: Sequence[_Wanted], known: _Known, manifest: Path) -> list[_Wanted]:
-    """Return the turns from the first one that is missing, which has the result of the turn before as its source.
+    """Return the turns from the first missing one on; its source is the result of the turn before it.
 
     Raises:
         InputError: another picture was made in the place of one.
@@ -326,7 +326,7 @@ def _problem(content: bytes, kind: MediaKind) -> Unscored | None:
 
 
 class _Job:
-    """Workers that share one iterator of wanted pictures; the turns of a conversation are made by one of them, in order."""
+    """Workers that share one iterator of wanted pictures; one worker makes all turns of a conversation."""
 
     def __init__(
         self,
@@ -429,7 +429,7 @@ class _Job:
 
 
 def _peak_memory() -> float | None:
-    """Return the peak memory in MiB until now: of the GPU, without one of this process; None where no model runs in it."""
+    """Return the peak memory in MiB of the GPU, or without one of this process; None where it runs no model."""
     torch: Any = sys.modules.get("torch")
     if torch is None:
         return None

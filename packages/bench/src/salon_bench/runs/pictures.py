@@ -19,7 +19,7 @@ _LONGEST_URI = 400
 
 
 def with_pictures(case: Case, policy: PicturePolicy, cache: PictureCache) -> tuple[Case, tuple[Generation, ...]]:
-    """Return the case with its media and ``generation_ids``, or the problem of its first bad file; and the rows of all files.
+    """Return the case with its media, or the problem of its first bad file; and the rows of all files.
 
     Of a conversation a turn with a bad file is left out, as one whose file is missing.
 

@@ -40,6 +40,7 @@ Row = TypeVar("Row")
 FINISHED: Final = "finished.json"
 """The file of a finished stage."""
 _BEGUN: Final = "begun.json"
+_PUT_BACK: Final = "Put the old ones back, choose another run.folder, or begin again with --again."
 _OTHER_STAGES: Final = {
     "sft": ("grpo", "refine", "editor"),
     "grpo": ("sft",),
@@ -148,9 +149,9 @@ class RunFolder:
             for picture in own:
                 digest = digests[picture] if isinstance(picture, Path) else hashlib.sha256(picture).hexdigest()
                 seen.update(digest.encode())
-        path = self.path / "examples.json"
-        self._notes[path.name] = now = {"examples": len(rows.examples), "sha256": seen.hexdigest()}
-        if path.is_file() and (before := _noted(path)) != now:
+        noted = {"examples": len(rows.examples), "sha256": seen.hexdigest()}
+        before = self._noted_before("examples.json", noted)
+        if before is not None:
             problem = f"this run was begun with other rows ({before.get('examples')} of them) or pictures, and now finds"
             hint = "Give it the old files again, choose another run.folder, or begin again with --again."
             raise InputError(problem, source=self.path, key="data", value=len(rows.examples), hint=hint)
@@ -161,12 +162,9 @@ class RunFolder:
         Raises:
             InputError: it changed: a resumed run would put what it has learned on another model.
         """
-        path = self.path / "weights.json"
-        self._notes[path.name] = now = {"digest": weights}
-        if path.is_file() and _noted(path) != now:
+        if self._noted_before("weights.json", {"digest": weights}) is not None:
             problem = "this run was begun with other weights of its model, and now finds"
-            hint = "Put the old ones back, choose another run.folder, or begin again with --again."
-            raise InputError(problem, source=self.path, key="model", value=weights, hint=hint)
+            raise InputError(problem, source=self.path, key="model", value=weights, hint=_PUT_BACK)
 
     def learn_by(self, version: str) -> None:
         """Compare the version of the reward with that which the stage began with; :meth:`begin` writes it.
@@ -174,12 +172,16 @@ class RunFolder:
         Raises:
             InputError: it changed: a resumed run would continue with another reward.
         """
-        path = self.path / "reward.json"
-        self._notes[path.name] = now = {"version": version}
-        if path.is_file() and _noted(path) != now:
+        if self._noted_before("reward.json", {"version": version}) is not None:
             problem = "this run was begun with other weights or another formula of its reward, and now finds version"
-            hint = "Put the old ones back, choose another run.folder, or begin again with --again."
-            raise InputError(problem, source=self.path, key="reward", value=version, hint=hint)
+            raise InputError(problem, source=self.path, key="reward", value=version, hint=_PUT_BACK)
+
+    def _noted_before(self, name: str, now: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Return what the stage began with where it was something else, else None; :meth:`begin` writes what it is now."""
+        self._notes[name] = now
+        path = self.path / name
+        before = _noted(path) if path.is_file() else now
+        return None if before == now else before
 
     def begin(self, configuration: RunConfiguration) -> None:
         """Write the settings and the digest of the rows, just before the first step."""

@@ -462,7 +462,7 @@ class DeclaredSuite(SuiteBase):
         return rows
 
     def generations(self, source: Path, model: str, prompts: Sequence[SuitePrompt]) -> Generations:
-        """Return the files of a folder that are named by prompt, or those that a table names; videos where the file says so."""
+        """Return the files that are named by prompt, or that a table names; with frames per second also videos."""
         suffixes = PICTURE_SUFFIXES if self.table.frames_per_second is None else (*PICTURE_SUFFIXES, *VIDEO_SUFFIXES)
         return read_generations(source, model, [item.prompt.prompt_id for item in prompts], suffixes=suffixes)
 
@@ -673,14 +673,14 @@ def _is_asked(table: QuestionTable, facts: Mapping[str, Digestible]) -> bool:
 
 
 def _turns(table: QuestionTable, facts: Mapping[str, Digestible]) -> Sequence[int | None]:
-    """Return the turns of a prompt that a question is about; one None where it is about all of them at once."""
+    """Return the turns that a question is about; one None where it is about all of them at once."""
     if table.turn is None:
         return [None]
     return [turn for turn in range(1, len(turns_of(facts)) + 1) if table.turn in (_EACH, turn)]
 
 
 def _counts(roles: Mapping[MediaRole, bool], facts: Mapping[str, Digestible], turn: int | None) -> dict[MediaRole, int]:
-    """Return how many pictures and videos there are in each role; a role that the prompt may lack is left out then.
+    """Return the number of files in each role; a role that the prompt may lack is left out at 0.
 
     Raises:
         KeyError: the facts know nothing of a role.
@@ -704,7 +704,7 @@ def _asked(
     turn: int | None,
     quoted: Mapping[str, str],
 ) -> list[PictureQuestion]:
-    """Return the questions of one table about a prompt's picture, or a turn of it: one, or one for each item.
+    """Return the questions of one table about a picture or a turn: one, or one for each item.
 
     Raises:
         InputError: an item is neither a text nor a table of ``text`` and ``needs``, or there is not one for each turn.
@@ -797,7 +797,7 @@ def _weighed(scores: "pl.DataFrame", units: Mapping[str, str]) -> "pl.DataFrame"
 
 
 def _groups_alike(scores: "pl.DataFrame") -> "pl.DataFrame":
-    """Return the rows with weights by which each group counts alike in the mean over all, and each part of a group in it.
+    """Return the rows with weights by which groups count alike in the mean over all, and so do a group's parts.
 
     The groups that a task is a part of are added to it: ``a/b`` counts in ``a``, too.
     """
@@ -826,7 +826,7 @@ def _expecting(form: Form, answer: object) -> Form:
 
 
 def _within(verdict: Verdict[float], span: Sequence[float] | None) -> Verdict[float]:
-    """Return the number of a formula; none where it lies outside of its range by more than an error of rounding."""
+    """Return the number of a formula, within its range; ``Unscored`` beyond an error of rounding."""
     if isinstance(verdict, Unscored) or span is None:
         return verdict
     value = min(max(verdict.value, span[0]), span[1])
