@@ -101,13 +101,14 @@ def test_a_planted_change_rings_its_monitor_and_nothing_rings_before(name: str):
 
 
 @given(st.integers(0, 50))
-def test_numbers_depend_on_no_order_and_are_within_their_bounds(seed: int):
+def test_numbers_depend_on_no_order_and_no_names_and_are_within_their_bounds(seed: int):
     pictures, order = blobs(seed), np.random.default_rng(seed).permutation(16)
     prompts = [PROMPTS[place] for place in order]
     for name, kind in PICTURE_MONITORS.items():
         value, again = kind.measure(pictures, PROMPTS), kind.measure(pictures[order], prompts)
         assert value == pytest.approx(again, abs=1e-5), name
         assert value is not None and -1 <= value <= 1 + 1e-6
+        assert kind.measure(pictures, [f"prompt {name}" for name in PROMPTS]) == value, "names say nothing"
     pairs = [(one, two) for one, two in combinations(range(16), 2) if PROMPTS[one] == PROMPTS[two]]
     assert variety(pictures, PROMPTS) == pytest.approx(
         np.mean([np.abs(pictures[a] - pictures[b]).mean() for a, b in pairs]), rel=1e-4
