@@ -1,7 +1,10 @@
 """Kinds of judges and editors from installed packages: a broken one is named with its group and entry point."""
 
+import os
+import sys
 from contextlib import nullcontext
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +12,7 @@ from pydantic import ValidationError
 
 from salon_taxonomy import plugins
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.plugins import EDITORS, EditorKind, JudgeSettings, checked_load, installed, plugin
+from salon_taxonomy.plugins import EDITORS, EditorKind, JudgeSettings, checked_load, installed, module_of_file, plugin
 from salon_taxonomy.protocols import Judge
 
 GROUP = EDITORS
@@ -58,3 +61,12 @@ def test_a_judge_is_called_by_its_name_or_its_kind_and_its_name_shapes_no_reply(
         plain.name = "Bob"
     with pytest.raises(ValidationError):
         Settings(kind="http", key="secret")
+
+
+def test_a_file_changed_within_a_second_to_a_text_of_equal_length_is_read_as_it_is_now(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)  # Python's cache knows a text by its second and its length alone
+    file = tmp_path / "metrics.py"
+    for version in ("1", "2"):
+        file.write_text(f'version = "{version}"\n')
+        os.utime(file, (1_700_000_000, 1_700_000_000))
+        assert module_of_file(file).version == version

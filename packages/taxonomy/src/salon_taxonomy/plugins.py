@@ -17,10 +17,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from importlib.machinery import SourceFileLoader
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import CodeType, ModuleType, TracebackType
 from typing import Any, Final, Protocol, Self, TypeVar, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -249,6 +250,13 @@ def checked_load(
     return loaded
 
 
+class _SourceAsItIs(SourceFileLoader):
+    """Compiles the text each time: Python's own cache takes another text of one length, in one second, for the same."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def module_of_file(path: Path) -> ModuleType:
     """Import a Python file once for each content that it has, under a name of its own.
 
@@ -258,7 +266,7 @@ def module_of_file(path: Path) -> ModuleType:
     path = path.absolute()
     name = f"salon_file_{digest('file', [str(path), file_sha256(path)])}"
     if name not in sys.modules:
-        spec = spec_from_file_location(name, path)
+        spec = spec_from_file_location(name, path, loader=_SourceAsItIs(name, str(path)))
         assert spec is not None and spec.loader is not None  # noqa: S101 — the file ends in .py
         sys.modules[name] = module_from_spec(spec)
         try:
