@@ -1,4 +1,4 @@
-"""Measure the throughput of the stage ``watch`` beside a bare PyAV loop in one run, and the memory of a worker with a 4K clip.
+"""Measure how fast the stage ``watch`` is beside a bare PyAV loop in one run, and the memory that it and ``cut`` take at 4K.
 
     python benchmarks/bench_clips.py [--rounds 7]
 
@@ -13,12 +13,13 @@ import tempfile
 import time
 from collections.abc import Iterator
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 
 import av
 import numpy as np
 import polars as pl
-from PIL import Image
+from PIL import Image, ImageOps
 
 from salon_curate.clips import watch
 from salon_curate.dataset import DataSet
@@ -61,10 +62,10 @@ def compared(content: bytes, rounds: int) -> str:
 
 
 def worker_memory(folder: Path) -> str:
-    """Return the largest resident size of a process that imports a folder, and of one that runs the stage on it."""
+    """Return the largest resident size of a process that imports a folder, and of one that runs both stages on it."""
     dataset = folder / "dataset"
     DataSet.create(dataset)
-    (dataset / "pipeline.toml").write_text('[[stage]]\nuse = "watch"\n')
+    (dataset / "pipeline.toml").write_text('[[stage]]\nuse = "watch"\n[[stage]]\nuse = "cut"\n')
     sizes = []
     code = "import resource, sys; from salon_console.salon import main; main(sys.argv[1:], standalone_mode=False); "
     peak = "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')), file=sys.stderr)"
@@ -87,7 +88,8 @@ def main() -> None:
             content = (folder / "hd.mp4").read_bytes()
             print(f"5 s of 1080p {name}, {len(content) / 1e6:.1f} MB: {compared(content, rounds)}")
         clip = folder / "in" / "4k.mp4"
-        encode(clip, moving(60, (3840, 2160)), size=(3840, 2160), rate=30)
+        halves = chain(moving(30, (3840, 2160)), (ImageOps.invert(frame) for frame in moving(30, (3840, 2160))))
+        encode(clip, halves, size=(3840, 2160), rate=30)
         print(f"2 s of 4K, {clip.stat().st_size / 1e6:.1f} MB, largest resident size: {worker_memory(folder)}")
 
 

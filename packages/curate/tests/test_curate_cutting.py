@@ -2,6 +2,8 @@
 
 import io
 import json
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -158,7 +160,7 @@ def test_a_source_that_is_no_data_set_with_clips_is_refused(films, tmp_path):
 
 
 def test_the_encoder_of_a_clip_ends_with_its_pictures_and_not_with_the_film(tmp_path, monkeypatch):
-    """One holds 450 MB of a film of 3,840 × 2,160 pixels, and a film may have hundreds of shots."""
+    """One holds 150 MB of a film of 3,840 × 2,160 pixels, and a film may have hundreds of shots."""
     film = write_shots(tmp_path / "film.mp4", [Shot(0.4, 1 + number) for number in range(8)], tone=(3.2, -20.0)).read_bytes()
     at_work = []
     see = _Clips.see
@@ -171,3 +173,21 @@ def test_the_encoder_of_a_clip_ends_with_its_pictures_and_not_with_the_film(tmp_
     clips = cut_at(film, [0.4 * number for number in range(1, 8)])
     assert [len(pictures(clip)) for clip in clips] == [4] * 8
     assert len(at_work) == 32 and set(at_work) == {1}
+
+
+CUT_LARGE = """
+import sys; from pathlib import Path; import polars as pl; from salon_curate.cutting import cut
+film = Path(sys.argv[1]).read_bytes()
+cut.function(pl.DataFrame({"key": ["a"], "image": [film], "cut_times": [[0.5]], "duration_s": [1.0]}))
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+"""
+
+
+def test_a_film_of_4k_is_cut_in_400_megabytes_into_clips_that_look_like_it(tmp_path):
+    film = write_shots(tmp_path / "film.mp4", [Shot(0.5, 1), Shot(0.5, 2)], size=(3840, 2160))
+    done = subprocess.run([sys.executable, "-c", CUT_LARGE, str(film)], capture_output=True, text=True, check=True)
+    assert int(done.stdout) / 1024 <= 400
+    clips = cut_at(film.read_bytes(), [0.5])
+    shown, given = [picture for clip in clips for picture in pictures(clip)], pictures(film.read_bytes())
+    assert len(shown) == len(given) == 10
+    assert max(np.mean((one - other) ** 2) for one, other in zip(shown, given, strict=True)) < 2  # 45 dB

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 _CLOCK: Final = 90_000
 """Units of a second in the clips' time stamps."""
 _ENCODER: Final = {"crf": "14", **STEADY_X264}
+_LARGE_PIXELS: Final = 4_000_000
+_LARGE: Final = {"crf": "14", "x264-params": f"{STEADY_X264['x264-params']}:ref=1:bframes=0:subme=0"}
+"""Of larger pictures the encoder holds few: 383 MB instead of 641 for two seconds of 4K, in clips 1.6 times as large."""
 _JITTER_S: Final = 0.02
 """Time stamps of sound that differ by less from where the sound before it ended are rounded ones."""
 _LEAST_S: Final = 1e-6
@@ -39,7 +42,7 @@ _COLOURS: Final = ("color_range", "colorspace", "color_primaries", "color_trc")
 
 
 @stage(
-    version="3",
+    version="4",
     reads=["image", "cut_times", "duration_s"],
     writes={"clips": pl.List(pl.Binary), "clip_ends": pl.List(pl.Float64)},
 )
@@ -161,7 +164,7 @@ class _Clips:
 class _Clip:
     """One clip that is encoded: pictures and sound each in a file of its own, so that the encoder of pictures ends with them.
 
-    It holds some thirty pictures, and sound comes later than the pictures that it belongs to.
+    It holds some pictures, and sound comes later than the pictures that it belongs to.
     """
 
     def __init__(self, source: Any, plan: Outline, sound: Any) -> None:
@@ -173,7 +176,8 @@ class _Clip:
         odd = plan.width % 2 or plan.height % 2
         self._format = "yuv444p" if odd else given.pix_fmt if given.pix_fmt in _KEPT_FORMATS else "yuv420p"
         rate = Fraction(plan.coded_frames / plan.duration_s).limit_denominator(1001)
-        stream: Any = self._film.add_stream("libx264", rate=rate, options=_ENCODER)
+        large = plan.width * plan.height > _LARGE_PIXELS
+        stream: Any = self._film.add_stream("libx264", rate=rate, options=_LARGE if large else _ENCODER)
         stream.width, stream.height, stream.pix_fmt = plan.width, plan.height, self._format
         context = stream.codec_context
         context.thread_count, context.time_base = 1, Fraction(1, _CLOCK)
