@@ -17,7 +17,7 @@ from PIL import Image
 from for_each import for_each
 from salon_bench.analysis.trackers import tracked_runs
 from salon_bench.suites import Case, dry_run, read_generations, shape, suite_named
-from salon_bench.suites.contract.questions import form_of
+from salon_bench.suites.contract.questions import PictureQuestion, Scale, form_of
 from salon_bench.viewer.pages import runs_page
 from salon_bench.viewer.store_tables import StoreTables
 from salon_console import main
@@ -741,11 +741,16 @@ def test_the_released_reading_of_a_suite_file_is_a_suite_of_its_own_that_runs_re
         ("released.question = 3", "key 'released': changes a question that the file does not have: 3"),
         ("released.question = [{ id = [] }]", "key 'released': changes a question that the file does not have: '\\[\\]'"),
         ('released.number = [{ id = "overall" }]', "key 'released': changes a number that the file does not have"),
-        ('released.question = [{ id = "beauty", missing = "guess" }]', 'key \'missing\': must be a mark, "random" or "all"'),
+        (
+            'released.question = [{ id = "beauty", missing = "guess" }]',
+            'key \'missing\': must be a mark \\(at most a million\\), "random" or "all"',
+        ),
         ('released.question = [{ id = "medium", missing = 0 }]', "key 'missing': is no mark of this answer"),
         ('released.question = [{ id = "poster", missing = 2 }]', "key 'missing': is no mark of this answer"),
         ('released.question = [{ id = "beauty", missing = nan }]', "key 'missing': must be a mark"),
         ('released.question = [{ id = "beauty", read = [["a", inf]] }]', "key 'read': must be pairs of a pattern and a mark"),
+        ('released.question = [{ id = "beauty", missing = -1e308 }]', "key 'missing': must be a mark"),
+        ('released.question = [{ id = "beauty", read = [["(?=a)", 1]] }]', "key 'read'.*look-around"),
         ("released = { released = {} }", "key 'released'.*cannot have"),
         ('released.question = [{ id = "medium", read = [["a", 1]] }]', "key 'read': is of yes-or-no questions and scales"),
         (
@@ -779,3 +784,9 @@ def test_a_file_named_released_that_is_there_is_read_itself(folder: Path) -> Non
     assert suite_named("posters-released.toml").name == "others"
     with pytest.raises(InputError, match=r"posters-paper-released\.toml"):
         suite_named("posters-paper-released.toml")
+
+
+def test_no_reply_keeps_a_pattern_busy() -> None:
+    question = PictureQuestion("a", "?", Scale(1, 5), read=(("^(a+)+$", 1), ("", 5)))  # Python's own would go on for years
+    for reply, mark in (("a" * 100_000, 1), ("a" * 100_000 + "!", 5), ("\ud800", 5)):
+        assert question._parse(reply) == Parsed(mark)

@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias, cast
 
+from polars.exceptions import ComputeError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from salon_bench.suites.contract.base import SuiteBase, given
@@ -41,6 +42,7 @@ from salon_bench.suites.contract.questions import (
     Text,
     YesNo,
     ask_all,
+    contains,
     form_of,
     numbers_of,
     parents_first,
@@ -78,6 +80,7 @@ _ALL: Final = "all"
 _EACH: Final = "each"
 _INSTRUCTION: Final = "instruction"
 """The word in braces for the instruction of the turn that a question is about."""
+_MOST_MARK: Final = 1_000_000
 _ROUNDING: Final = 1e-9
 _OF_EACH: Final = ".each"
 """In braces behind the name of a question: the item of its list that has the number of the item of ``each``."""
@@ -105,25 +108,26 @@ def _part_of(ends: list[float]) -> list[float]:
 
 
 def _is_mark(value: object) -> bool:
-    return not isinstance(value, bool) and isinstance(value, int | float) and math.isfinite(value)
+    return not isinstance(value, bool) and isinstance(value, int | float) and abs(value) <= _MOST_MARK
 
 
 def _read_of(pairs: list[list[Any]]) -> list[list[Any]]:
     """Check the patterns of replies and their marks."""
     for pair in pairs:
         if len(pair) != 2 or not isinstance(pair[0], str) or not _is_mark(pair[1]):
-            raise ValueError('must be pairs of a pattern and a mark, such as [["yes", 1], ["", 0]]')
+            raise ValueError('must be pairs of a pattern and a mark (at most a million), such as [["yes", 1], ["", 0]]')
         try:
-            re.compile(pair[0])
-        except re.error as error:
-            raise ValueError(f"has a pattern that is no regular expression ({error})") from error
+            contains("", pair[0])
+        except ComputeError as error:
+            problem = str(error).partition("This error")[0].split("error: ")[-1].strip()
+            raise ValueError(f"has a pattern that is no regular expression of Rust's syntax ({problem})") from error
     return pairs
 
 
 def _missing_of(missing: object) -> object:
     """Check what a missing mark counts as."""
     if missing not in (_RANDOM, _ALL) and not _is_mark(missing):
-        raise ValueError(f'must be a mark, "{_RANDOM}" or "{_ALL}"')
+        raise ValueError(f'must be a mark (at most a million), "{_RANDOM}" or "{_ALL}"')
     return missing
 
 
