@@ -331,7 +331,32 @@ def test_unigenbench_as_released_leaves_a_picture_out_of_which_one_point_cannot_
     assert scores.drop_nulls("value")["prompt_id"].unique().sort().to_list() == sorted(map(str, kept))
 
 
-# ------------------------------------------------------------------------------------------------------- WISE, verified edition
+# ------------------------------------------------------------------------------------------------------- WISE
+
+RELEASED_LEGACY_WISE = {"culture": 0.56, "time": 0.52, "space": 0.57, "biology": 0.64, "physics": 0.58, "chemistry": 0.58}
+"""``WISE_legacy/Calculate.py`` over the marks that ``gpt_eval.py`` reads in equal replies, pictures without a mark left out."""
+LEGACY_IDS = {"culture": 400, "time": 567, "space": 700, "biology": 800, "physics": 900, "chemistry": 1000}
+
+
+def test_wise_as_released_takes_any_digit(tmp_path: Path) -> None:
+    def reply(name: str, step: str, sample: int) -> str:
+        drawn = int(share_of("wise mark", int(name), step) * 1000)
+        return "Sorry" if drawn < 10 else f"Answer: {drawn % 3 if drawn < 950 else drawn % 10}"
+
+    kinds = [next(kind for kind, last in LEGACY_IDS.items() if number <= last) for number in range(1, 1001)]
+    rows = [
+        {"prompt_id": n, "Prompt": f"prompt {n}", "Explanation": "so", "Subcategory": kind} for n, kind in enumerate(kinds, 1)
+    ]
+    (tmp_path / "all.json").write_text(json.dumps(rows))
+    scores = judged(released("wise"), tmp_path / "all.json", reply, replies=True)
+    found = {
+        group: value for (metric, group), value in numbers(released("wise"), scores).items() if metric == "overall" and group
+    }
+    assert {name: round(value, 2) for name, value in found.items()} == RELEASED_LEGACY_WISE
+    strict = judged(suite_named(str(EXAMPLES / "wise.toml")), tmp_path / "all.json", reply, replies=True)
+    assert strict.filter(dimension="overall").drop_nulls("value")["value"].is_between(0, 1).all()
+    assert strict.filter(dimension="overall")["value"].null_count() > scores.filter(dimension="overall")["value"].null_count()
+
 
 RELEASED_WISE = {
     "culture": 0.58,
