@@ -106,7 +106,8 @@ def loop(folder: Path, seed: int, quick: bool, output: Path | None, form: str) -
 
     Simulated raters vote on pictures of a small policy. It learns from their votes by Diffusion-DPO, and by Flow-GRPO on a
     reward model that learned from them; fresh raters then vote on all of them, beside the truth, which is known here. A second
-    call with the same FOLDER makes only what is missing.
+    call with the same FOLDER (salon-loop, if none is named) makes only what is missing. --output writes the first table, as
+    .json all of them.
 
     \b
     Example:
@@ -122,14 +123,15 @@ def loop(folder: Path, seed: int, quick: bool, output: Path | None, form: str) -
     with quiet(), SeedBars(Console(stderr=True)) as bars:
         found = run_loop(folder, seed=seed, settings=QUICK if quick else LoopSettings(), tell=bars)
     arms = Table(
-        ("Arm", "Truth", "Learned", "Held out", "Gain over base", "Votes: Elo", "Win rate"),
+        ("Arm", "Truth", "Gain over base", "Votes: Elo", "Win rate", "Learned", "Held out"),
         [
             (
                 row["arm"],
-                *(_interval(row[name]) for name in ("truth", "learned", "held_out")),
+                _interval(row["truth"]),
                 _interval(row["gain"], "+.3f"),
                 _interval([row["rating"], row["ci_low"], row["ci_high"]], ".0f"),
                 f"{row['win_rate']:.3f}",
+                *(_interval(row[name]) for name in ("learned", "held_out")),
             )
             for row in found["arms"]
         ],

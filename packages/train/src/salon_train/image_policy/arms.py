@@ -39,7 +39,8 @@ def claim_folder(folder: Path, settings: Any) -> None:
     if not note.exists():
         write_whole(note, text, parents=True)
     elif note.read_text(encoding="utf-8") != text:
-        raise InputError("the folder contains a study with other settings", source=note, hint="Name a new folder.")
+        hint = "Name a new folder, or leave out or add --quick."
+        raise InputError("the folder contains a study with other settings", source=note, hint=hint)
 
 
 def run_arm(
