@@ -248,7 +248,7 @@ WRONG = [
         "interval",
         'overall = "mean"',
         'interval = "wilson"',
-        "key 'interval': Wilson's.*'wilson' \\(allowed: bootstrap, none\\)",
+        "key 'interval': Wilson's.*'wilson' \\(allowed: student, none\\)",
     ),
     ("ask", 'ask = "How beautiful is it?"', "", "key 'ask': the key is missing from question 'beauty'"),
     ("weight", 'answer = "1-5"', 'answer = "1-5"\nweight = 0', "key 'weight': should be greater than 0, not 0"),

@@ -247,7 +247,8 @@ class SuiteTable(BaseModel):
         overall: the number over all questions of a picture: the weighted ``mean`` or ``geometric_mean`` of their values from 0
             to 1, or ``all``: 1 where every value is at its best, else 0.
         soft: every question is soft that does not say otherwise; with ``first token`` by the first token of a reply alone.
-        interval: ``wilson`` (shares alone), ``bootstrap`` or ``none``. Default: Wilson's for shares, a bootstrap for means.
+        interval: ``wilson`` (shares alone), ``student`` (Student's t over prompts) or ``none``. Default: Wilson's for shares,
+            Student's t for means.
         confidence: of the intervals.
         shows: the roles of the pictures and videos that questions show, in order; each but ``result`` is a column of the
             prompts (``prompt_files.py``). ``"mask?"``: where a prompt has one. None: the result alone.
@@ -265,7 +266,7 @@ class SuiteTable(BaseModel):
     group: str | None = Field(default=None, min_length=1)
     overall: Literal["mean", "geometric_mean", "all"] | None = None
     soft: bool | Literal["first token"] = False
-    interval: Literal["wilson", "bootstrap", "none"] | None = None
+    interval: Literal["wilson", "student", "none"] | None = None
     confidence: float = Field(default=0.95, gt=0, lt=1)
     shows: Shows | None = Field(default=None, min_length=1)
     over: Literal["prompts", "groups"] | None = None
@@ -546,7 +547,7 @@ class DeclaredSuite(SuiteBase):
         shares |= {number.id for number in self.numbers if number.over is None and Formula(number.formula).is_share}
         if self.table.overall == "all":
             shares.add(OVERALL)
-        if self.table.interval == "bootstrap":
+        if self.table.interval == "student":
             shares = set()
         order = [OVERALL, *self._spans]
         metrics = {name: self._metric(name) for name in scores["dimension"].unique()}
@@ -1010,4 +1011,4 @@ def _check_together(
     means = sorted(set(spans) - {each.id + name for each, form in questions for name in form.shares})
     if table.interval == "wilson" and means:
         problem = f"Wilson's interval is for shares, and {means[0]!r} is a mean; got"
-        places.add(Fault.BAD_VALUE, problem, key="interval", value="wilson", allowed=("bootstrap", "none"))
+        places.add(Fault.BAD_VALUE, problem, key="interval", value="wilson", allowed=("student", "none"))
