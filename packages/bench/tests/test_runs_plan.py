@@ -1,5 +1,6 @@
 """The name of a run, what it depends on, and panels as a function of rows."""
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -15,6 +16,7 @@ from salon_bench.analysis.panel import agreement, combined_labels, combined_scor
 from salon_bench.runs.plan import LoadedPlan, RunPlan, SubjectModel, drawn, planned
 from salon_bench.runs.view import refuse_another_run
 from salon_judges.clients import RoutedJudge
+from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import ReplayJudge
 
@@ -39,6 +41,16 @@ def test_the_same_command_means_the_same_run(pictures: Path, monkeypatch: pytest
     monkeypatch.chdir(pictures.parent)
     assert made(Path("pictures")).plan.run_id == first.run_id
     assert first.run_id.startswith("numbers-ours-replay-")
+
+
+def test_a_picture_that_was_exchanged_since_it_was_generated_is_refused(pictures: Path) -> None:
+    names = [path.name for path in sorted(pictures.iterdir())]
+    lines = [{"prompt_id": Path(name).stem, "path": name, "sha256": file_sha256(pictures / name)} for name in names]
+    (pictures / "generations.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert len(made(pictures).generations) == 6
+    (pictures / names[3]).write_bytes(b"y" * 3)
+    with pytest.raises(InputError, match=f"(?s){names[3]}.*is not the picture or video whose SHA-256 its table has"):
+        made(pictures)
 
 
 def test_routes_that_do_not_fit_the_steps_of_the_suite_are_refused_before_anybody_is_asked(pictures: Path) -> None:

@@ -199,7 +199,7 @@ def bytes_of(file: Generated, most_bytes: int) -> bytes | Unscored:
     content = read_inside(file.path, file.root, most_bytes)
     if file.sha256 is None or isinstance(content, Unscored) or hashlib.sha256(content).hexdigest() == file.sha256:
         return content
-    return bad_media("the file has changed since it was judged")
+    return bad_media("the file has changed since it was made or judged")
 
 
 @dataclass(slots=True)

@@ -33,6 +33,7 @@ class GeneratedRow:
         sample: from 0.
         turn: of an editing conversation, from 1; None where the table has none.
         seconds, memory_mb, settings: as of ``records.Generation``; None where the table has none.
+        sha256: of the file when it was made; None where the table has none.
     """
 
     prompt_id: str
@@ -44,6 +45,7 @@ class GeneratedRow:
     seconds: float | None = None
     memory_mb: float | None = None
     settings: str | None = None
+    sha256: str | None = None
 
 
 def read_table(source: Path, *, absolute_paths: bool = False) -> Iterator[GeneratedRow]:
@@ -66,9 +68,9 @@ def read_table(source: Path, *, absolute_paths: bool = False) -> Iterator[Genera
         path, root = located(text, source, record.number, "path", absolute_paths=absolute_paths)
         model = _text(row, "model", where) if "model" in row else None
         seconds, memory_mb = (_positive(row, name, where) for name in ("seconds", "memory_mb"))
-        settings = None if row.get("settings") in (None, "") else _text(row, "settings", where)
+        settings, sha256 = (None if row.get(name) in (None, "") else _text(row, name, where) for name in ("settings", "sha256"))
         sample, turn = _whole(row, "sample", 0, where), _whole(row, "turn", 1, where)
-        yield GeneratedRow(prompt_id, path, root, model, sample or 0, turn, seconds, memory_mb, settings)
+        yield GeneratedRow(prompt_id, path, root, model, sample or 0, turn, seconds, memory_mb, settings, sha256)
 
 
 @dataclass(frozen=True, slots=True)

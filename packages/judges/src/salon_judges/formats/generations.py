@@ -42,7 +42,7 @@ class Generated:
         turn: of an editing conversation the turn that made it, from 1; None: there was one instruction.
         path: where the file lies.
         root: the folder it must not lead out of.
-        sha256: of the file when the run was planned, empty for one that could not be read; None: unknown.
+        sha256: of the file, by its table or when the run was planned; empty for one that could not be read; None: unknown.
         seconds, memory_mb, settings: as of ``records.Generation``; None: unknown.
         role: why it is shown.
         data: the file's bytes, where they are a cell of a table; ``path`` is then the address of the cell.
@@ -288,6 +288,7 @@ def _read_table(source: Path, model: str, known: frozenset[str], *, absolute_pat
             row.sample,
             row.path,
             row.root,
+            row.sha256,
             seconds=row.seconds,
             memory_mb=row.memory_mb,
             settings=row.settings,
