@@ -240,10 +240,10 @@ def planned(
     files = [file for one in tables for name in one.models for prompt_id in ids for file in one.of(prompt_id, name)]
     digests = digests or PictureDigests()
     sums = digests.of([file.path for file in files])
-    for file, sha256 in zip(files, sums, strict=True):
-        if file.sha256 and sha256 and file.sha256 != sha256:
+    for one, sha256 in zip(files, sums, strict=True):
+        if one.sha256 and sha256 and one.sha256 != sha256:
             hint = "Generate it again, or leave the column sha256 out of the table."
-            raise InputError("is not the picture or video whose SHA-256 its table has", source=file.path, hint=hint)
+            raise InputError("is not the picture or video whose SHA-256 its table has", source=one.path, hint=hint)
     files = [replace(file, sha256=sha256) for file, sha256 in zip(files, sums, strict=True)]
     generations = Generations(files, left_out=[path for one in tables for path in one.left_out])
     suite.cases(kept, generations)  # a suite that cannot judge these subjects says so before anything is written
