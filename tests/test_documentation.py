@@ -147,10 +147,10 @@ def write_outputs(page: Path) -> list[str]:
     return left
 
 
-REAL = {"monitors.md", "store.md"}
+REAL = {"store.md"}
 """Pages whose examples show the files of a store, ``catalog.duckdb`` among them."""
-LONG = {"curate.md", "monitors.md", "training.md", "tutorial-train.md"}
-"""Pages whose examples train, or make two hundred clips, for longer than a fast test may take; the slow step runs them."""
+LONG = {"curate.md", "training.md", "tutorial-train.md"}
+"""Pages whose examples train, or run long commands, for longer than a fast test may take; the slow step runs them."""
 MARKS = [(REAL, pytest.mark.real_store), (LONG, pytest.mark.slow)]
 
 
