@@ -191,3 +191,21 @@ def test_a_film_of_4k_is_cut_in_400_megabytes_into_clips_that_look_like_it(tmp_p
     shown, given = [picture for clip in clips for picture in pictures(clip)], pictures(film.read_bytes())
     assert len(shown) == len(given) == 10
     assert max(np.mean((one - other) ** 2) for one, other in zip(shown, given, strict=True)) < 2  # 45 dB
+
+
+@pytest.mark.parametrize("ending", ["mp4", "matroska"])
+def test_clips_last_as_long_as_their_shots_where_a_picture_stands_at_the_end(ending):
+    film = io.BytesIO()
+    with av.open(film, "w", format=ending) as container:
+        stream = container.add_stream("libx264", rate=25)
+        stream.width, stream.height, stream.codec_context.time_base = 64, 48, Fraction(1, 90_000)
+        shades = {0: 10, 40: 10, 80: 12, 3000: 200, 3040: 200, 3080: 200, 3120: 200}
+        for at_ms, shade in shades.items():
+            frame = av.VideoFrame.from_ndarray(np.full((48, 64, 3), shade, np.uint8), format="rgb24")
+            frame.pts, frame.time_base = at_ms * 90, Fraction(1, 90_000)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    whole = measured(film.getvalue())
+    assert whole["cut_times"] == [3.0]
+    clips = [measured(each) for each in cut_at(film.getvalue(), [3.0])]
+    assert [each["duration_s"] for each in clips] == pytest.approx([3.0, whole["duration_s"] - 3.0], abs=0.002)

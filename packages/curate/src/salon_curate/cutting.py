@@ -37,12 +37,14 @@ _LARGE: Final = {"crf": "14", "x264-params": f"{STEADY_X264['x264-params']}:ref=
 _JITTER_S: Final = 0.02
 """Time stamps of sound that differ by less from where the sound before it ended are rounded ones."""
 _LEAST_S: Final = 1e-6
+_STANDS: Final = 1.5
+"""Steps between the pictures before it that the last one of a clip may last without standing."""
 _KEPT_FORMATS: Final = frozenset({"yuv420p", "yuvj420p", "yuv422p", "yuv444p", "yuv420p10le", "yuv422p10le", "yuv444p10le"})
 _COLOURS: Final = ("color_range", "colorspace", "color_primaries", "color_trc")
 
 
 @stage(
-    version="4",
+    version="5",
     reads=["image", "cut_times", "duration_s"],
     writes={"clips": pl.List(pl.Binary), "clip_ends": pl.List(pl.Float64)},
 )
@@ -120,7 +122,7 @@ class _Clips:
         """Add one picture."""
         number = bisect_right(self._times, at_s + _LEAST_S)
         if number and number - 1 in self._open:
-            self._open[number - 1].end_pictures()
+            self._open[number - 1].end_pictures(self._times[number - 1] - self._ends[number - 1])
         self._clip(number, frame).see(frame, at_s - self._ends[number])
 
     def hear(self, frame: "AudioFrame") -> None:
@@ -153,7 +155,8 @@ class _Clips:
         clips = [self._open.get(number) for number in range(len(self._ends))]
         if not all(clip is not None and clip.seen for clip in clips):
             raise ValueError("a clip has no picture")
-        return [clip.file() for clip in clips if clip is not None]
+        spans = zip(self._ends, [*self._times, self._plan.duration_s], clips, strict=True)
+        return [clip.file(end - begin) for begin, end, clip in spans if clip is not None]
 
     def _clip(self, number: int, frame: "VideoFrame | None" = None) -> "_Clip":
         if number not in self._open:
@@ -186,6 +189,8 @@ class _Clip:
         for name in _COLOURS:
             setattr(context, name, getattr(given, name))
         self._pictures, self._last, self.seen = stream, -1, False
+        self._step: int = round(_CLOCK / rate)
+        self._shown: VideoFrame | None = None
         self._track: Any = None
         self._sound: Any = None
         self._heard = 0
@@ -198,17 +203,27 @@ class _Clip:
 
         if not self.seen and frame.rotation:
             self._pictures.set_display_rotation(frame.rotation)
-        self.seen = True
         if frame.format.name != self._format:
             frame = frame.reformat(format=self._format)
-        self._last = max(self._last + 1, round(at_s * _CLOCK))
+        before, self._last = self._last, max(self._last + 1, round(at_s * _CLOCK))
+        self._step = self._last - before if self.seen else self._step
+        self.seen, self._shown = True, frame
         frame.pts, frame.time_base, frame.pict_type = self._last, Fraction(1, _CLOCK), PictureType.NONE
         self._film.mux(self._pictures.encode(frame))
 
-    def end_pictures(self) -> None:
-        """Free what the encoder of pictures holds."""
+    def end_pictures(self, end_s: float) -> None:
+        """Free what the encoder of pictures holds.
+
+        A picture that stands at the end is given again: a file does not say how long its last one stands.
+        """
         if self._film is not None:
-            self._film.mux(self._pictures.encode())
+            end, step = round(end_s * _CLOCK), self._step
+            if self._shown is not None and end - self._last > _STANDS * step:
+                self.see(self._shown, (end - step) / _CLOCK)
+            self._shown = None
+            for packet in self._pictures.encode():
+                packet.duration = step  # of the last one alone a file has it
+                self._film.mux(packet)
             self._film.close()
             self._film = self._pictures = None
 
@@ -229,9 +244,9 @@ class _Clip:
         self._heard += samples.shape[1]
         self._track.mux(self._sound.encode(frame))
 
-    def file(self) -> bytes:
+    def file(self, end_s: float) -> bytes:
         """Return the whole file."""
-        self.end_pictures()
+        self.end_pictures(end_s)
         if not self._heard:
             return self._files[0].getvalue()
         self._track.mux(self._sound.encode())
