@@ -44,6 +44,7 @@ from salon_train.models.loading import load_processor
 from salon_train.reward_model.held_out import held_out_numbers
 from salon_train.reward_model.losses import VoteModel
 from salon_train.reward_model.stage import train_reward_model
+from salon_train.run.early_abort import DegeneratedError
 from salon_train.run.events import TrainingEvent
 from studies import ties
 
@@ -487,6 +488,14 @@ def test_a_reward_model_that_gives_no_number_gives_no_reward(world: tuple[Path, 
     reward = make_reward(f"scorer:reward-model:{tmp_path}")
     paid = asyncio.run(each_paid(reward, [""], {"prompts": ["red 0"], "images": [Image.new("RGB", (16, 16))]}))
     assert isinstance(paid[0], Unscored) and "nan" in paid[0].detail
+
+
+def test_a_run_whose_rewards_are_no_numbers_ends_in_words(world: tuple[Path, pl.DataFrame], tmp_path: Path):
+    world[1].head(100).write_parquet(world[0] / "hundred.parquet")
+    run = asked(world[0], tmp_path / "run", "hundred.parquet", learning_rate=1e30)
+    with pytest.raises(DegeneratedError, match="ended at step"):
+        train_reward_model(run.model_copy(update={"evaluation": run.evaluation.model_copy(update={"every": 1})}))
+    assert not (tmp_path / "run" / "reward-model" / "model").exists()
 
 
 def test_the_command_trains_and_its_refusals_name_the_option(world: tuple[Path, pl.DataFrame], tmp_path: Path):
