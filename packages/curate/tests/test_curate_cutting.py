@@ -209,3 +209,20 @@ def test_clips_last_as_long_as_their_shots_where_a_picture_stands_at_the_end(end
     assert whole["cut_times"] == [3.0]
     clips = [measured(each) for each in cut_at(film.getvalue(), [3.0])]
     assert [each["duration_s"] for each in clips] == pytest.approx([3.0, whole["duration_s"] - 3.0], abs=0.002)
+
+
+@pytest.mark.parametrize("codec", [("png", "rgba"), ("libx264rgb", "rgb24")])
+@pytest.mark.parametrize("size", [(63, 47), (64, 48)])
+def test_clips_of_films_that_store_red_green_and_blue_have_their_colours(codec, size):
+    film = io.BytesIO()
+    with av.open(film, "w", format="mov") as container:
+        stream = container.add_stream(codec[0], rate=10)
+        (stream.width, stream.height), stream.pix_fmt = size, codec[1]
+        for number in range(10):
+            shown = np.full((size[1], size[0], 3), (200, 60, 20) if number < 5 else (20, 90, 220), np.uint8)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(shown, format="rgb24")))
+        container.mux(stream.encode())
+    for clip, wanted in zip(cut_at(film.getvalue(), [0.5]), [(200, 60, 20), (20, 90, 220)], strict=True):
+        with av.open(io.BytesIO(clip)) as container:
+            seen = next(container.decode(video=0)).to_ndarray(format="rgb24").mean((0, 1))
+        assert np.abs(seen - wanted).max() < 4

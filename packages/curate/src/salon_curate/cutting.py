@@ -40,6 +40,8 @@ _LEAST_S: Final = 1e-6
 _STANDS: Final = 1.5
 """Steps between the pictures before it that the last one of a clip may last without standing."""
 _KEPT_FORMATS: Final = frozenset({"yuv420p", "yuvj420p", "yuv422p", "yuv444p", "yuv420p10le", "yuv422p10le", "yuv444p10le"})
+_RGB: Final = 0
+"""The colour space of films that store red, green and blue; their clips do not."""
 _COLOURS: Final = ("color_range", "colorspace", "color_primaries", "color_trc")
 
 
@@ -187,7 +189,8 @@ class _Clip:
         if plan.aspect != 1:
             context.sample_aspect_ratio = plan.aspect
         for name in _COLOURS:
-            setattr(context, name, getattr(given, name))
+            if name != "colorspace" or given.colorspace != _RGB:
+                setattr(context, name, getattr(given, name))
         self._pictures, self._last, self.seen = stream, -1, False
         self._step: int = round(_CLOCK / rate)
         self._shown: VideoFrame | None = None
