@@ -226,3 +226,34 @@ def test_clips_of_films_that_store_red_green_and_blue_have_their_colours(codec, 
         with av.open(io.BytesIO(clip)) as container:
             seen = next(container.decode(video=0)).to_ndarray(format="rgb24").mean((0, 1))
         assert np.abs(seen - wanted).max() < 4
+
+
+@pytest.mark.parametrize(("rate", "layout", "codec"), [
+    (48_000, "stereo", "pcm_s16le"), (8_000, "mono", "pcm_s16le"), (192_000, "stereo", "pcm_s16le"),
+    (48_000, "7.1", "pcm_s16le"), (48_000, "5.1", "aac"), (48_000, "7.1", "aac"),
+])  # fmt: skip
+def test_films_of_any_sound_are_cut_with_it(rate, layout, codec):
+    """PCM in MKV has channels without names; the eight planes of 7.1 ended the process."""
+    film = io.BytesIO()
+    with av.open(film, "w", format="matroska") as container:
+        pictures = container.add_stream("libx264", rate=10)
+        pictures.width, pictures.height, pictures.pix_fmt = 64, 48, "yuv420p"
+        track = container.add_stream(codec, rate=rate, layout=layout)
+        tone = (np.sin(np.arange(rate) * 2 * np.pi * 440 / rate) * 8000).astype(np.int16)
+        channels = av.AudioLayout(layout).nb_channels
+        for number in range(10):
+            shown = np.full((48, 64, 3), 20 if number < 5 else 200, np.uint8)
+            container.mux(pictures.encode(av.VideoFrame.from_ndarray(shown, format="rgb24")))
+            part = tone[number * rate // 10 : (number + 1) * rate // 10]
+            frame = av.AudioFrame.from_ndarray(np.repeat(part, channels)[None, :], format="s16", layout=layout)
+            frame.sample_rate, frame.pts, frame.time_base = rate, number * rate // 10, Fraction(1, rate)
+            for piece in av.AudioResampler(track.codec_context.format.name, layout, rate).resample(frame):
+                container.mux(track.encode(piece))
+        container.mux(track.encode())
+        container.mux(pictures.encode())
+    clips = cut_at(film.getvalue(), [0.5])
+    assert not isinstance(clips, Unscored)
+    for clip in clips:
+        now = measured(clip)
+        assert (now["problem"], now["duration_s"]) == (None, pytest.approx(0.5, abs=0.01))
+        assert -30 < now["loudness"] < 0

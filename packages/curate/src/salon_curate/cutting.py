@@ -2,11 +2,12 @@
 
 import heapq
 import io
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import polars as pl
 
@@ -39,6 +40,9 @@ _JITTER_S: Final = 0.02
 _LEAST_S: Final = 1e-6
 _STANDS: Final = 1.5
 """Steps between the pictures before it that the last one of a clip may last without standing."""
+_LAYOUTS: Final = re.compile(r"mono|stereo|hexagonal|(quad|[2-7]\.[01])(\(\w+\))?")
+"""Of sound, that AAC has."""
+_MOST_CHANNELS: Final = 7
 _KEPT_FORMATS: Final = frozenset({"yuv420p", "yuvj420p", "yuv422p", "yuv444p", "yuv420p10le", "yuv422p10le", "yuv444p10le"})
 _RGB: Final = 0
 """The colour space of films that store red, green and blue; their clips do not."""
@@ -107,6 +111,26 @@ def cut_at(content: bytes, times: Sequence[float]) -> list[bytes] | Unscored:
         return bad_media(f"the video cannot be cut ({failure_words(error)})")
 
 
+class _Sound(NamedTuple):
+    """The sound of clips: samples per second, and the channels."""
+
+    rate: int
+    layout: str
+
+    @classmethod
+    def of(cls, context: Any) -> "_Sound":
+        """Return the sound of a film; at 48,000 and in stereo where AAC cannot have the film's own.
+
+        A track may say how many channels it has and not which (PCM in MKV), and PyAV reads beyond the memory of eight.
+        """
+        from av import Codec
+
+        channels, rates = context.layout.nb_channels, Codec("aac", "w").audio_rates or ()
+        plain = "mono" if channels == 1 else "stereo"
+        kept = _LAYOUTS.fullmatch(context.layout.name) is not None and channels <= _MOST_CHANNELS
+        return cls(context.sample_rate if context.sample_rate in rates else 48_000, context.layout.name if kept else plain)
+
+
 class _Clips:
     """The clips of a video while it is decoded."""
 
@@ -115,7 +139,7 @@ class _Clips:
         self._ends = [0.0, *times]
         self._start_s = float((plan.start or 0) * plan.time_base)
         tracks = [each for each in source.streams.audio if each.codec_context is not None][:1]
-        self._sound = tracks[0].codec_context if tracks else None
+        self._sound = _Sound.of(tracks[0].codec_context) if tracks else None
         self._resampler: Any = None
         self._heard: int | None = None
         self._open: dict[int, _Clip] = {}
@@ -131,12 +155,12 @@ class _Clips:
         """Add one piece of sound: to several clips, where it lies over a cut."""
         from av import AudioResampler
 
-        context: Any = self._sound
-        if self._resampler is None:
-            self._resampler = AudioResampler("fltp", context.layout, context.sample_rate)
+        rate = self._sound.rate if self._sound is not None else 1
+        if self._resampler is None and self._sound is not None:
+            self._resampler = AudioResampler("fltp", self._sound.layout, rate)
         at_s = None if frame.pts is None or frame.time is None else frame.time - self._start_s
         for piece in self._resampler.resample(frame):
-            samples, rate = piece.to_ndarray(), context.sample_rate
+            samples = piece.to_ndarray()
             if self._heard is None or (at_s is not None and abs(at_s - self._heard / rate) > _JITTER_S):
                 self._heard = round((at_s or 0.0) * rate)
             begin, self._heard = self._heard, self._heard + samples.shape[1]
@@ -172,7 +196,7 @@ class _Clip:
     It holds some pictures, and sound comes later than the pictures that it belongs to.
     """
 
-    def __init__(self, source: Any, plan: Outline, sound: Any) -> None:
+    def __init__(self, source: Any, plan: Outline, sound: "_Sound | None") -> None:
         import av
 
         self._files = (io.BytesIO(), io.BytesIO())
@@ -199,7 +223,7 @@ class _Clip:
         self._heard = 0
         if sound is not None:
             self._track = av.open(self._files[1], "w", format="mp4")
-            self._sound = self._track.add_stream("aac", rate=sound.sample_rate, layout=sound.layout.name)
+            self._sound = self._track.add_stream("aac", rate=sound.rate, layout=sound.layout)
 
     def see(self, frame: "VideoFrame", at_s: float) -> None:
         from av.video.frame import PictureType
