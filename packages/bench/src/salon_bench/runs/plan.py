@@ -289,7 +289,7 @@ def _made_of_others(subject: SubjectModel, prompts: Sequence[SuitePrompt]) -> It
             continue
         texts = turns_of(item.facts) or [item.prompt.text]
         given = {role: [file.sha256 for file in item.media if file.role == role] for role in GIVEN}
-        now = {"prompt": texts[turn - 1]} if turn <= len(texts) else {}
+        now: dict[str, object] = {"prompt": texts[turn - 1]} if turn <= len(texts) else {}
         now |= {f"{role}_sha256": sums for role, sums in given.items() if turn == 1 and sums and None not in sums}
         for name, value in now.items():
             if row.cells.get(name) not in (None, value):
