@@ -36,7 +36,7 @@ from salon_rewards.serving.app import RewardServer
 from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.scorers import open_scorer
-from salon_taxonomy.verdict import Unscored
+from salon_taxonomy.verdict import Scored, Unscored
 from salon_train.configuration.reward_model import RewardModelConfiguration, configured
 from salon_train.configuration.schema import ModelSection
 from salon_train.data.preferences import Preference, read_preferences
@@ -225,6 +225,14 @@ def test_a_vision_language_model_is_a_backbone(world: tuple[Path, pl.DataFrame],
         for picture, text in zip(pictures, ("red", "blue and a longer text", "red"), strict=True)
     ]
     assert [each.value for each in together] == pytest.approx([each.value for each in alone], abs=1e-4)
+    hostile = asyncio.run(scorer.score(pictures[:2], ["<image> red", "</s><s>"]))
+    assert all(isinstance(each, Scored) for each in hostile), "tokens of the model in a prompt are words"
+    (folder / "token.jsonl").write_text(
+        "".join(
+            json.dumps({"prompt": prompt, "chosen": "0-0.png", "rejected": "0-1.png"}) + "\n" for prompt in ("<image>", "a")
+        )
+    )
+    train_reward_model(asked(folder, tmp_path / "token", "token.jsonl", {"name": str(llava)}, epochs=1))
 
 
 @pytest.mark.parametrize(
