@@ -448,3 +448,10 @@ def test_rows_that_count_votes_are_so_many_votes():
     swapped = {turned.get(name, name): column for name, column in rows.items()}
     swapped["winner"] = ["model_b"] * 4 + ["tie"]
     assert preference_pairs(Battles.from_frame(swapped), undecided=True).table.sort("prompt_id").equals(table)
+
+
+def test_a_pair_that_nobody_voted_about_is_no_pair():
+    rows = [ROW | {"votes_a": 0, "votes_b": 0}, ROW | {"votes_a": 2, "votes_b": 2, "generation_b": "3", "model_b": "z"}]
+    found = preference_pairs(Battles.from_frame(pl.DataFrame(rows)), undecided=True)
+    assert found.table.select("votes_chosen", "votes_rejected", "margin").rows() == [(2.0, 2.0, 0.0)] and found.undecided == 1
+    assert trl_rows(found.table.with_columns(prompt=pl.lit("a"))) == []

@@ -168,6 +168,7 @@ def preference_pairs(
         pl.col("first_wins", "second_wins", "ties").sort().sum(),
         pl.col("mode").drop_nulls().unique().sort().str.join("+"),
     )
+    counts = counts.filter(pl.sum_horizontal("first_wins", "second_wins", "ties") > 0.0)  # counts of votes may be 0 and 0
     gap = (pl.col("first_wins") - pl.col("second_wins")).abs()
     is_decided = gap > _EQUAL * (pl.col("first_wins") + pl.col("second_wins"))
     won = pl.col("first_wins") > pl.col("second_wins")
