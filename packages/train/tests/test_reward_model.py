@@ -355,7 +355,11 @@ def test_a_prompt_in_both_splits_is_refused_and_a_plain_table_is_one_vote_each(t
         Image.new("RGB", (8, 8)).save(tmp_path / name)
     rows = [{"prompt": "cat", "chosen": "a.png", "rejected": "b.png"}]
     pl.DataFrame(rows).write_csv(tmp_path / "plain.csv")
-    assert read_preferences(tmp_path / "plain.csv")[0].votes == (1.0, 0.0, 0.0)
+    remarks: list[str] = []
+    assert read_preferences(tmp_path / "plain.csv", remarks)[0].votes == (1.0, 0.0, 0.0) and remarks == []
+    pl.DataFrame([row | {"source": "before.png"} for row in rows]).write_csv(tmp_path / "edits.csv")
+    read_preferences(tmp_path / "edits.csv", remarks)
+    assert remarks == ["1 of 1 pairs of edits.csv are edits; what was edited (source) is not looked at."]
     pl.DataFrame([row | {"split": split} for row in rows for split in ("train", "test")]).write_csv(tmp_path / "leak.csv")
     with pytest.raises(InputError, match=r"in both splits: '?cat"):
         read_preferences(tmp_path / "leak.csv")
