@@ -245,7 +245,7 @@ def _splits(table: pl.DataFrame, has_pictures: bool, held_out: float, seed: int)
     if not 0.0 < held_out < 1.0:
         return pl.Series(["test" if held_out else "train"] * table.height, dtype=pl.String)
     prompts = table.select(pl.coalesce("prompt", "prompt_id")).to_series().to_list()
-    shown = ("source", "chosen", "rejected") if has_pictures else ("source",)
+    shown: tuple[str, ...] = ("source", "chosen", "rejected") if has_pictures else ("source",)
     shown += tuple(name for name in _DIGESTS if name in table.columns)
     pictures = [[name for name in row if name is not None] for row in table.select(shown).rows()]
     groups = near_groups(prompts, pictures)
