@@ -669,3 +669,27 @@ def test_what_is_no_plain_file_in_a_folder_of_sources_is_named_before_anything_i
         refused = salon("bench", "generate", "lines.txt", "--source", kind, "--command", program("{source}"), "--output", "no")
         assert refused.exit_code == 2 and words in refused.output, (kind, refused.output)
         assert not Path("no").exists()
+
+
+def test_a_run_says_which_files_were_made_of_another_prompt_or_source_than_it_shows(folder: Path) -> None:
+    """A line that is put into the file of prompts moves all numbers of lines behind it, which are ids."""
+    ask = '[[question]]\nid = "mine"\nask = "How good is it?"\nanswer = "score"\n'
+    Path("mine.py").write_text("def one(images, prompts):\n    return [1.0] * len(images)\none.version = '1'\n")
+    Path("plain.toml").write_text(f'name = "plain"\n{ask}')
+    Path("edits.toml").write_text(f'name = "edits"\nprompts = "prompts.jsonl"\nshows = ["source", "result"]\n{ask}')
+    Path("lines.txt").write_text("A red star.\nA blue circle.\n")
+    scored = ("--model", "ours", "--scorer", "./mine.py:one", "--generations")
+    plain = ("bench", "run", "./plain.toml", "--prompts", "lines.txt", *scored, "plain")
+    assert generate("--generator", "draw:", "--output", "plain", file="lines.txt").exit_code == 0
+    assert "made of another" not in salon(*plain).stderr
+    Path("lines.txt").write_text("A sofa.\nA red star.\nA blue circle.\n")
+    problem = "ours: 2 files were made of another prompt than the suite has now, such as that of the prompt '0001'."
+    assert problem in salon(*plain).stderr
+
+    Path("mine.py").write_text("def one(images, prompts, sources):\n    return [1.0] * len(images)\none.version = '1'\n")
+    edits = ("bench", "run", "./edits.toml", *scored, "made")
+    assert generate("--command", program("{source}")).exit_code == 0
+    assert "made of another" not in salon(*edits).stderr
+    Path("table.png").write_bytes(picture("green"))
+    problem = "ours: 1 file was made of another source than the suite has now, such as that of the prompt 'two'."
+    assert problem in salon(*edits).stderr

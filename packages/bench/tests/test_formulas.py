@@ -234,6 +234,18 @@ def test_min_max_and_mean_take_all_answers_to_a_question_and_one_missing_leaves_
         Formula("there * 2").value(numbers, {})
 
 
+@for_each("text", ["stages == 2", "stages != 2", "2 == stages", "stages in (2, 3)", "stages not in [2]", "2 in marks"])
+def test_a_text_that_is_compared_with_a_number_is_an_error_and_not_always_false(text: str) -> None:
+    """The cells of a CSV file are texts, so that such a question was never asked, and such a number always 0."""
+    facts = {"stages": "2", "marks": ["1", "2"]}
+    for compute in (Formula(text).holds, lambda row: Formula(text).check([], row), lambda row: Formula(text).value({}, row)):
+        with pytest.raises(InputError, match="never equals"):
+            compute(facts)
+    typed = {"stages": 2, "marks": [1, 2]}
+    assert Formula(text).holds(typed) is not Formula(text).holds({"stages": 4, "marks": [1]})
+    assert not Formula("stages == 2").holds({"stages": ""}) and not Formula("stages == 2").holds({"stages": None})
+
+
 @for_each("text", ["a if kind == 'b' else kind * 2", "kind == 'b' or a * tpyo", "a if a in (1, kind) else 2"])
 def test_a_branch_that_the_prompt_decides_is_not(text: str) -> None:
     Formula(text).check(["a"], {"kind": "b"})

@@ -436,6 +436,9 @@ def test_without_the_reply_that_it_quotes_a_question_is_not_asked_and_unscored(f
         ("mean(same) if", "same if", "formula"),
         ("mean(same) if", "sqrt(same) if", "formula"),
         ('prompts = "told.jsonl"', "shows = []", "shows"),
+        ("told: {the_story}", "told: {the-story}", "ask"),
+        ("told: {the_story}", "told: { the_story } {the_story}", "ask"),
+        ("Describe the picture.", "Describe { result }", "ask"),
     ],
 )
 def test_a_file_that_quotes_what_there_is_not_is_refused_by_its_key(folder: Path, old: str, new: str, key: str) -> None:
@@ -445,6 +448,25 @@ def test_a_file_that_quotes_what_there_is_not_is_refused_by_its_key(folder: Path
     with pytest.raises(InputError) as caught:
         suite_named("./told.toml")
     assert caught.value.key == key
+
+
+@for_each(
+    ("row", "problem"),
+    [
+        ({"sub-ject": "cat", "kind": "a"}, r"a name in braces is of letters.*'sub-ject'"),
+        ({"subject": "cat", "kind": "a | b"}, "a group is one name without ' | '"),
+        ({"subject": "cat", "kind": ["b", "a | b"]}, "a group is one name without ' | '"),
+    ],
+)
+def test_names_that_would_be_sent_as_they_are_and_groups_that_would_be_two_are_refused(
+    row: dict[str, object], problem: str, tmp_path: Path
+) -> None:
+    ask = "{sub-ject}" if row["kind"] == "a" else 'a {subject}? {\\"a\\": 1}'
+    question = f'[[question]]\nid = "ok"\nask = "Is it {ask}"\nanswer = "yes/no"\n'
+    (tmp_path / "own.toml").write_text(f'name = "own"\nprompts = "own.jsonl"\ngroup = "kind"\n{question}')
+    (tmp_path / "own.jsonl").write_text(json.dumps({"prompt": "x", **row}) + "\n")
+    with pytest.raises(InputError, match=problem):
+        suite_named(str(tmp_path / "own.toml")).prompts(None)
 
 
 def test_a_reply_to_a_question_that_a_prompt_is_not_asked_is_missed_before_a_judge_is_asked(folder: Path) -> None:

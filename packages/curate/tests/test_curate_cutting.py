@@ -191,3 +191,69 @@ def test_a_film_of_4k_is_cut_in_400_megabytes_into_clips_that_look_like_it(tmp_p
     shown, given = [picture for clip in clips for picture in pictures(clip)], pictures(film.read_bytes())
     assert len(shown) == len(given) == 10
     assert max(np.mean((one - other) ** 2) for one, other in zip(shown, given, strict=True)) < 2  # 45 dB
+
+
+@pytest.mark.parametrize("ending", ["mp4", "matroska"])
+def test_clips_last_as_long_as_their_shots_where_a_picture_stands_at_the_end(ending):
+    film = io.BytesIO()
+    with av.open(film, "w", format=ending) as container:
+        stream = container.add_stream("libx264", rate=25)
+        stream.width, stream.height, stream.codec_context.time_base = 64, 48, Fraction(1, 90_000)
+        shades = {0: 10, 40: 10, 80: 12, 3000: 200, 3040: 200, 3080: 200, 3120: 200}
+        for at_ms, shade in shades.items():
+            frame = av.VideoFrame.from_ndarray(np.full((48, 64, 3), shade, np.uint8), format="rgb24")
+            frame.pts, frame.time_base = at_ms * 90, Fraction(1, 90_000)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    whole = measured(film.getvalue())
+    assert whole["cut_times"] == [3.0]
+    clips = [measured(each) for each in cut_at(film.getvalue(), [3.0])]
+    assert [each["duration_s"] for each in clips] == pytest.approx([3.0, whole["duration_s"] - 3.0], abs=0.002)
+
+
+@pytest.mark.parametrize("codec", [("png", "rgba"), ("libx264rgb", "rgb24")])
+@pytest.mark.parametrize("size", [(63, 47), (64, 48)])
+def test_clips_of_films_that_store_red_green_and_blue_have_their_colours(codec, size):
+    film = io.BytesIO()
+    with av.open(film, "w", format="mov") as container:
+        stream = container.add_stream(codec[0], rate=10)
+        (stream.width, stream.height), stream.pix_fmt = size, codec[1]
+        for number in range(10):
+            shown = np.full((size[1], size[0], 3), (200, 60, 20) if number < 5 else (20, 90, 220), np.uint8)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(shown, format="rgb24")))
+        container.mux(stream.encode())
+    for clip, wanted in zip(cut_at(film.getvalue(), [0.5]), [(200, 60, 20), (20, 90, 220)], strict=True):
+        with av.open(io.BytesIO(clip)) as container:
+            seen = next(container.decode(video=0)).to_ndarray(format="rgb24").mean((0, 1))
+        assert np.abs(seen - wanted).max() < 4
+
+
+@pytest.mark.parametrize(("rate", "layout", "codec"), [
+    (48_000, "stereo", "pcm_s16le"), (8_000, "mono", "pcm_s16le"), (192_000, "stereo", "pcm_s16le"),
+    (48_000, "7.1", "pcm_s16le"), (48_000, "5.1", "aac"), (48_000, "7.1", "aac"),
+])  # fmt: skip
+def test_films_of_any_sound_are_cut_with_it(rate, layout, codec):
+    """PCM in MKV has channels without names; the eight planes of 7.1 ended the process."""
+    film = io.BytesIO()
+    with av.open(film, "w", format="matroska") as container:
+        pictures = container.add_stream("libx264", rate=10)
+        pictures.width, pictures.height, pictures.pix_fmt = 64, 48, "yuv420p"
+        track = container.add_stream(codec, rate=rate, layout=layout)
+        tone = (np.sin(np.arange(rate) * 2 * np.pi * 440 / rate) * 8000).astype(np.int16)
+        channels = av.AudioLayout(layout).nb_channels
+        for number in range(10):
+            shown = np.full((48, 64, 3), 20 if number < 5 else 200, np.uint8)
+            container.mux(pictures.encode(av.VideoFrame.from_ndarray(shown, format="rgb24")))
+            part = tone[number * rate // 10 : (number + 1) * rate // 10]
+            frame = av.AudioFrame.from_ndarray(np.repeat(part, channels)[None, :], format="s16", layout=layout)
+            frame.sample_rate, frame.pts, frame.time_base = rate, number * rate // 10, Fraction(1, rate)
+            for piece in av.AudioResampler(track.codec_context.format.name, layout, rate).resample(frame):
+                container.mux(track.encode(piece))
+        container.mux(track.encode())
+        container.mux(pictures.encode())
+    clips = cut_at(film.getvalue(), [0.5])
+    assert not isinstance(clips, Unscored)
+    for clip in clips:
+        now = measured(clip)
+        assert (now["problem"], now["duration_s"]) == (None, pytest.approx(0.5, abs=0.01))
+        assert -30 < now["loudness"] < 0

@@ -16,9 +16,11 @@ from PIL import Image, ImageDraw
 from salon_curate import asks
 from salon_curate.cli import curate
 from salon_curate.dataset import DataSet
+from salon_curate.duplicates_and_splits import duplicates, split
 from salon_curate.edits import compared, edit
 from salon_curate.importing import Columns, import_pictures
 from salon_curate.judging import judge_stage
+from salon_curate.measures import look
 from salon_curate.release import release
 from salon_curate.running import run
 from salon_curate.selection import read_columns, save_selection, select
@@ -171,6 +173,25 @@ def test_a_source_column_that_is_missing_or_leads_away_is_refused_by_name_and_no
     with pytest.raises(InputError, match="no effect"):
         import_pictures(dataset, tmp_path / "in", columns=Columns(edited="source"))
     assert DataSet.open(tmp_path / "d").shards == []
+
+
+def test_no_split_divides_the_edits_of_one_picture(tmp_path):
+    """Whatever the instructions and the results are: who learns from a source has seen it."""
+    rows = []
+    for number in range(16):
+        for name in (f"source{number % 4}.png", f"result{number}.png"):
+            noise = np.random.default_rng(number % 4 if name[0] == "s" else 99 + number).integers(0, 255, (32, 32, 3), np.uint8)
+            (tmp_path / name).write_bytes(encoded(Image.fromarray(noise)))
+        rows.append({"id": f"e{number}", "source": f"source{number % 4}.png", "instruction": f"do {number}"})
+        rows[-1]["result"] = f"result{number}.png"
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    made = DataSet.create(tmp_path / "d")
+    import_pictures(made, tmp_path / "rows.jsonl", columns=COLUMNS, shard_rows=5)
+    stages = [look, duplicates, split.with_parameters(shares={"a": 0.5, "b": 0.5})]
+    run(made, stages)
+    found = dict(read_columns(made, stages, ["split"]).collect().select("key", "split").iter_rows())
+    assert {found[key] for key in found} == {"a", "b"}
+    assert all(found[f"e{number}"] == found[f"e{number % 4}"] for number in range(16))
 
 
 def test_edits_as_commands(tmp_path):

@@ -199,3 +199,11 @@ def test_a_picture_of_one_line_is_read_as_a_whole_where_no_place_of_text_is_foun
     ImageDraw.Draw(picture).text((14, 6), "OWL", fill="black", font=ImageFont.load_default(11), anchor="mm")
     assert open_scorer("ocr:similarity,line", {})([picture] * 2, ['"OWL"', '"OW"']) == [Scored(1.0), Scored(round(2 / 3, 9))]
     assert ocr([picture], ['"OWL"']) == [Scored(0.0)]
+
+
+@pytest.mark.parametrize("measure", ["characters", "similarity", "oneig-edits"])
+def test_a_prompt_that_asks_for_very_much_text_has_no_score_and_takes_no_time(measure):
+    """A hundred texts of 2,000 characters took half a minute for one picture that shows 20,000."""
+    scorer = OcrScorer(measure, lambda image: pytest.fail("it is not even read"), "1")
+    [found] = scorer([None], ['"' + "a" * 2_000 + '" ' + f'"{"a" * 2_000}" ' * 99])
+    assert isinstance(found, Unscored) and "asks for 200,000 characters" in found.detail

@@ -278,6 +278,17 @@ def test_order_of_words_and_punctuation_make_no_other_prompt_and_one_place_is_on
         assert split[rows[0]["prompt"]] == split[rows[1]["prompt"]] and split["a dog"] == split["a bird"]
 
 
+def test_one_picture_at_two_places_is_in_one_split():
+    own = [{"generation_a": f"{one}a", "generation_b": f"{one}b", "prompt_id": one, "prompt": one} for one in WORDS[:8]]
+    ids = [each[side] for each in own for side in ("generation_a", "generation_b")]
+    digests = ["the same" if name.endswith("a") else name for name in ids]
+    places = pl.DataFrame({"generation_id": ids, "uri": ids, "sha256": digests})
+    for seed in range(8):
+        battles = Battles.from_frame(pl.DataFrame([ROW | each for each in own]))
+        table = preference_pairs(battles, generations=places, held_out=0.5, seed=seed).table
+        assert table["split"].n_unique() == 1
+
+
 @for_each("hidden", ["\u200b", "\u200d", "\u00ad", "\u2060", "\ufeff", "\ufe0f", "\u202e", "\U000e0061"])
 def test_characters_that_nobody_sees_make_no_other_prompt(hidden: str):
     seen = "a red cat on a mat"
@@ -437,3 +448,10 @@ def test_rows_that_count_votes_are_so_many_votes():
     swapped = {turned.get(name, name): column for name, column in rows.items()}
     swapped["winner"] = ["model_b"] * 4 + ["tie"]
     assert preference_pairs(Battles.from_frame(swapped), undecided=True).table.sort("prompt_id").equals(table)
+
+
+def test_a_pair_that_nobody_voted_about_is_no_pair():
+    rows = [ROW | {"votes_a": 0, "votes_b": 0}, ROW | {"votes_a": 2, "votes_b": 2, "generation_b": "3", "model_b": "z"}]
+    found = preference_pairs(Battles.from_frame(pl.DataFrame(rows)), undecided=True)
+    assert found.table.select("votes_chosen", "votes_rejected", "margin").rows() == [(2.0, 2.0, 0.0)] and found.undecided == 1
+    assert trl_rows(found.table.with_columns(prompt=pl.lit("a"))) == []

@@ -3,11 +3,15 @@
 import asyncio
 import json
 import pickle
+from base64 import b64encode
 from collections.abc import Sequence
+from io import BytesIO
 from itertools import combinations
 from typing import Any
 
 import pytest
+from aiohttp import ClientSession
+from aiohttp.test_utils import TestServer
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
@@ -16,6 +20,7 @@ from salon_rewards import make_reward
 from salon_rewards.adapters import FlowGRPOReward
 from salon_rewards.callables.pairwise import WinRateReward, _pairs
 from salon_rewards.callables.reward import each_paid
+from salon_rewards.serving.app import RewardServer, ServingLimits
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.picture_decoding import decode
 from salon_taxonomy.protocols import Media, Question, Reply
@@ -111,6 +116,42 @@ def test_a_scorer_pays_wins_and_not_differences_by_name_and_through_the_adapter_
     assert scores["avg"] == [0.0, 1.0, 1.0, 0.0] and why["unscored"] == [None] * 4
     again = pickle.loads(pickle.dumps(reward))
     assert paid(again, [10, 11], ["a"] * 2) == [0.0, 1.0]
+
+
+def test_edits_of_two_sources_by_one_instruction_are_not_compared() -> None:
+    reds, prompts = [10, 250, 20, 30], ["make it red"] * 4
+    cup, table = pictures([1, 2])
+    for sources in ([cup, cup, table, table], [[cup], [cup], [cup, table], [cup, table]]):
+        columns = {"images": pictures(reds), "prompts": prompts, "sources": sources}
+        judged = asyncio.run(each_paid(WinRateReward(ScriptedJudge()), [""] * 4, columns))
+        scored = asyncio.run(each_paid(make_reward("win_rate", scorer=f"{__file__}:red"), [""] * 4, columns))
+        assert judged == scored == [0.0, 1.0, 0.0, 1.0]
+
+
+def test_a_server_compares_the_pictures_of_one_request_and_all_of_them() -> None:
+    """The pictures of other clients decide nothing, and no group is divided between batches."""
+
+    def asked(*groups: Sequence[int]) -> list[Any]:
+        async def run() -> list[Any]:
+            server = RewardServer(make_reward("win_rate", scorer=f"{__file__}:red"), limits=ServingLimits(batch=3))
+            async with TestServer(server.application()) as running, ClientSession() as session:
+
+                async def one(reds: Sequence[int]) -> Any:
+                    files = [BytesIO() for _ in reds]
+                    for file, image in zip(files, pictures(reds), strict=True):
+                        image.save(file, "PNG")
+                    images = [b64encode(file.getvalue()).decode() for file in files]
+                    async with session.post(
+                        running.make_url("/score"), json={"prompts": ["a"] * len(reds), "images": images}
+                    ) as response:
+                        return (await response.json())["scores"]
+
+                return await asyncio.gather(*(one(each) for each in groups))
+
+        return asyncio.run(run())
+
+    groups = [[10, 20]] * 5 + [[100, 30]] * 5 + [[10, 20, 30, 40, 50]]
+    assert asked(*groups) == [[0.0, 1.0]] * 5 + [[1.0, 0.0]] * 5 + [[0.0, 0.25, 0.5, 0.75, 1.0]]
 
 
 def test_what_it_cannot_be_made_from_is_refused() -> None:

@@ -541,8 +541,11 @@ def test_a_model_that_cannot_be_trained_is_refused_with_what_to_type(
             load_policy(section, seed=0)
         assert raised.value.source == "--model"
     same = run_of(model, "same").model_copy(update={"evaluation": ImageEvaluationSection(held_out="prompts.txt")})
-    with pytest.raises(InputError, match="--held-out: is in both files of prompts"):
-        train_image_policy(same)
+    Path("alike.txt").write_text(Path("prompts.txt").read_text().upper().replace(" ", "  "))
+    alike = run_of(model, "same").model_copy(update={"evaluation": ImageEvaluationSection(held_out="alike.txt")})
+    for run in (same, alike):
+        with pytest.raises(InputError, match="--held-out: is in both files of prompts"):
+            train_image_policy(run)
     assert not Path("same").exists(), "a run that could not begin leaves nothing"
     Path("own").mkdir()
     wrong = run_of(model, "own/run")

@@ -36,7 +36,7 @@ from salon_rewards.serving.app import RewardServer
 from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.scorers import open_scorer
-from salon_taxonomy.verdict import Unscored
+from salon_taxonomy.verdict import Scored, Unscored
 from salon_train.configuration.reward_model import RewardModelConfiguration, configured
 from salon_train.configuration.schema import ModelSection
 from salon_train.data.preferences import Preference, read_preferences
@@ -44,6 +44,7 @@ from salon_train.models.loading import load_processor
 from salon_train.reward_model.held_out import held_out_numbers
 from salon_train.reward_model.losses import VoteModel
 from salon_train.reward_model.stage import train_reward_model
+from salon_train.run.early_abort import DegeneratedError
 from salon_train.run.events import TrainingEvent
 from studies import ties
 
@@ -224,6 +225,14 @@ def test_a_vision_language_model_is_a_backbone(world: tuple[Path, pl.DataFrame],
         for picture, text in zip(pictures, ("red", "blue and a longer text", "red"), strict=True)
     ]
     assert [each.value for each in together] == pytest.approx([each.value for each in alone], abs=1e-4)
+    hostile = asyncio.run(scorer.score(pictures[:2], ["<image> red", "</s><s>"]))
+    assert all(isinstance(each, Scored) for each in hostile), "tokens of the model in a prompt are words"
+    (folder / "token.jsonl").write_text(
+        "".join(
+            json.dumps({"prompt": prompt, "chosen": "0-0.png", "rejected": "0-1.png"}) + "\n" for prompt in ("<image>", "a")
+        )
+    )
+    train_reward_model(asked(folder, tmp_path / "token", "token.jsonl", {"name": str(llava)}, epochs=1))
 
 
 @pytest.mark.parametrize(
@@ -346,7 +355,11 @@ def test_a_prompt_in_both_splits_is_refused_and_a_plain_table_is_one_vote_each(t
         Image.new("RGB", (8, 8)).save(tmp_path / name)
     rows = [{"prompt": "cat", "chosen": "a.png", "rejected": "b.png"}]
     pl.DataFrame(rows).write_csv(tmp_path / "plain.csv")
-    assert read_preferences(tmp_path / "plain.csv")[0].votes == (1.0, 0.0, 0.0)
+    remarks: list[str] = []
+    assert read_preferences(tmp_path / "plain.csv", remarks)[0].votes == (1.0, 0.0, 0.0) and remarks == []
+    pl.DataFrame([row | {"source": "before.png"} for row in rows]).write_csv(tmp_path / "edits.csv")
+    read_preferences(tmp_path / "edits.csv", remarks)
+    assert remarks == ["1 of 1 pairs of edits.csv are edits; what was edited (source) is not looked at."]
     pl.DataFrame([row | {"split": split} for row in rows for split in ("train", "test")]).write_csv(tmp_path / "leak.csv")
     with pytest.raises(InputError, match=r"in both splits: '?cat"):
         read_preferences(tmp_path / "leak.csv")
@@ -487,6 +500,14 @@ def test_a_reward_model_that_gives_no_number_gives_no_reward(world: tuple[Path, 
     reward = make_reward(f"scorer:reward-model:{tmp_path}")
     paid = asyncio.run(each_paid(reward, [""], {"prompts": ["red 0"], "images": [Image.new("RGB", (16, 16))]}))
     assert isinstance(paid[0], Unscored) and "nan" in paid[0].detail
+
+
+def test_a_run_whose_rewards_are_no_numbers_ends_in_words(world: tuple[Path, pl.DataFrame], tmp_path: Path):
+    world[1].head(100).write_parquet(world[0] / "hundred.parquet")
+    run = asked(world[0], tmp_path / "run", "hundred.parquet", learning_rate=1e30)
+    with pytest.raises(DegeneratedError, match="ended at step"):
+        train_reward_model(run.model_copy(update={"evaluation": run.evaluation.model_copy(update={"every": 1})}))
+    assert not (tmp_path / "run" / "reward-model" / "model").exists()
 
 
 def test_the_command_trains_and_its_refusals_name_the_option(world: tuple[Path, pl.DataFrame], tmp_path: Path):

@@ -2,11 +2,12 @@
 
 import heapq
 import io
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import polars as pl
 
@@ -37,12 +38,19 @@ _LARGE: Final = {"crf": "14", "x264-params": f"{STEADY_X264['x264-params']}:ref=
 _JITTER_S: Final = 0.02
 """Time stamps of sound that differ by less from where the sound before it ended are rounded ones."""
 _LEAST_S: Final = 1e-6
+_STANDS: Final = 1.5
+"""Steps between the pictures before it that the last one of a clip may last without standing."""
+_LAYOUTS: Final = re.compile(r"mono|stereo|hexagonal|(quad|[2-7]\.[01])(\(\w+\))?")
+"""Of sound, that AAC has."""
+_MOST_CHANNELS: Final = 7
 _KEPT_FORMATS: Final = frozenset({"yuv420p", "yuvj420p", "yuv422p", "yuv444p", "yuv420p10le", "yuv422p10le", "yuv444p10le"})
+_RGB: Final = 0
+"""The colour space of films that store red, green and blue; their clips do not."""
 _COLOURS: Final = ("color_range", "colorspace", "color_primaries", "color_trc")
 
 
 @stage(
-    version="4",
+    version="5",
     reads=["image", "cut_times", "duration_s"],
     writes={"clips": pl.List(pl.Binary), "clip_ends": pl.List(pl.Float64)},
 )
@@ -103,6 +111,26 @@ def cut_at(content: bytes, times: Sequence[float]) -> list[bytes] | Unscored:
         return bad_media(f"the video cannot be cut ({failure_words(error)})")
 
 
+class _Sound(NamedTuple):
+    """The sound of clips: samples per second, and the channels."""
+
+    rate: int
+    layout: str
+
+    @classmethod
+    def of(cls, context: Any) -> "_Sound":
+        """Return the sound of a film; at 48,000 and in stereo where AAC cannot have the film's own.
+
+        A track may say how many channels it has and not which (PCM in MKV), and PyAV reads beyond the memory of eight.
+        """
+        from av import Codec
+
+        channels, rates = context.layout.nb_channels, Codec("aac", "w").audio_rates or ()
+        plain = "mono" if channels == 1 else "stereo"
+        kept = _LAYOUTS.fullmatch(context.layout.name) is not None and channels <= _MOST_CHANNELS
+        return cls(context.sample_rate if context.sample_rate in rates else 48_000, context.layout.name if kept else plain)
+
+
 class _Clips:
     """The clips of a video while it is decoded."""
 
@@ -111,7 +139,7 @@ class _Clips:
         self._ends = [0.0, *times]
         self._start_s = float((plan.start or 0) * plan.time_base)
         tracks = [each for each in source.streams.audio if each.codec_context is not None][:1]
-        self._sound = tracks[0].codec_context if tracks else None
+        self._sound = _Sound.of(tracks[0].codec_context) if tracks else None
         self._resampler: Any = None
         self._heard: int | None = None
         self._open: dict[int, _Clip] = {}
@@ -120,19 +148,19 @@ class _Clips:
         """Add one picture."""
         number = bisect_right(self._times, at_s + _LEAST_S)
         if number and number - 1 in self._open:
-            self._open[number - 1].end_pictures()
+            self._open[number - 1].end_pictures(self._times[number - 1] - self._ends[number - 1])
         self._clip(number, frame).see(frame, at_s - self._ends[number])
 
     def hear(self, frame: "AudioFrame") -> None:
         """Add one piece of sound: to several clips, where it lies over a cut."""
         from av import AudioResampler
 
-        context: Any = self._sound
-        if self._resampler is None:
-            self._resampler = AudioResampler("fltp", context.layout, context.sample_rate)
+        rate = self._sound.rate if self._sound is not None else 1
+        if self._resampler is None and self._sound is not None:
+            self._resampler = AudioResampler("fltp", self._sound.layout, rate)
         at_s = None if frame.pts is None or frame.time is None else frame.time - self._start_s
         for piece in self._resampler.resample(frame):
-            samples, rate = piece.to_ndarray(), context.sample_rate
+            samples = piece.to_ndarray()
             if self._heard is None or (at_s is not None and abs(at_s - self._heard / rate) > _JITTER_S):
                 self._heard = round((at_s or 0.0) * rate)
             begin, self._heard = self._heard, self._heard + samples.shape[1]
@@ -153,7 +181,8 @@ class _Clips:
         clips = [self._open.get(number) for number in range(len(self._ends))]
         if not all(clip is not None and clip.seen for clip in clips):
             raise ValueError("a clip has no picture")
-        return [clip.file() for clip in clips if clip is not None]
+        spans = zip(self._ends, [*self._times, self._plan.duration_s], clips, strict=True)
+        return [clip.file(end - begin) for begin, end, clip in spans if clip is not None]
 
     def _clip(self, number: int, frame: "VideoFrame | None" = None) -> "_Clip":
         if number not in self._open:
@@ -167,7 +196,7 @@ class _Clip:
     It holds some pictures, and sound comes later than the pictures that it belongs to.
     """
 
-    def __init__(self, source: Any, plan: Outline, sound: Any) -> None:
+    def __init__(self, source: Any, plan: Outline, sound: "_Sound | None") -> None:
         import av
 
         self._files = (io.BytesIO(), io.BytesIO())
@@ -184,31 +213,44 @@ class _Clip:
         if plan.aspect != 1:
             context.sample_aspect_ratio = plan.aspect
         for name in _COLOURS:
-            setattr(context, name, getattr(given, name))
+            if name != "colorspace" or given.colorspace != _RGB:
+                setattr(context, name, getattr(given, name))
         self._pictures, self._last, self.seen = stream, -1, False
+        self._step: int = round(_CLOCK / rate)
+        self._shown: VideoFrame | None = None
         self._track: Any = None
         self._sound: Any = None
         self._heard = 0
         if sound is not None:
             self._track = av.open(self._files[1], "w", format="mp4")
-            self._sound = self._track.add_stream("aac", rate=sound.sample_rate, layout=sound.layout.name)
+            self._sound = self._track.add_stream("aac", rate=sound.rate, layout=sound.layout)
 
     def see(self, frame: "VideoFrame", at_s: float) -> None:
         from av.video.frame import PictureType
 
         if not self.seen and frame.rotation:
             self._pictures.set_display_rotation(frame.rotation)
-        self.seen = True
         if frame.format.name != self._format:
             frame = frame.reformat(format=self._format)
-        self._last = max(self._last + 1, round(at_s * _CLOCK))
+        before, self._last = self._last, max(self._last + 1, round(at_s * _CLOCK))
+        self._step = self._last - before if self.seen else self._step
+        self.seen, self._shown = True, frame
         frame.pts, frame.time_base, frame.pict_type = self._last, Fraction(1, _CLOCK), PictureType.NONE
         self._film.mux(self._pictures.encode(frame))
 
-    def end_pictures(self) -> None:
-        """Free what the encoder of pictures holds."""
+    def end_pictures(self, end_s: float) -> None:
+        """Free what the encoder of pictures holds.
+
+        A picture that stands at the end is given again: a file does not say how long its last one stands.
+        """
         if self._film is not None:
-            self._film.mux(self._pictures.encode())
+            end, step = round(end_s * _CLOCK), self._step
+            if self._shown is not None and end - self._last > _STANDS * step:
+                self.see(self._shown, (end - step) / _CLOCK)
+            self._shown = None
+            for packet in self._pictures.encode():
+                packet.duration = step  # of the last one alone a file has it
+                self._film.mux(packet)
             self._film.close()
             self._film = self._pictures = None
 
@@ -229,9 +271,9 @@ class _Clip:
         self._heard += samples.shape[1]
         self._track.mux(self._sound.encode(frame))
 
-    def file(self) -> bytes:
+    def file(self, end_s: float) -> bytes:
         """Return the whole file."""
-        self.end_pictures()
+        self.end_pictures(end_s)
         if not self._heard:
             return self._files[0].getvalue()
         self._track.mux(self._sound.encode())

@@ -133,14 +133,14 @@ def longest_run(first: NDArray[np.uint64], second: NDArray[np.uint64], bits: int
 
 
 def _hashed(rows: pl.DataFrame) -> pl.DataFrame:
-    """Replace the texts that rows may share, keys of first pictures and prompts, by 64-bit hashes."""
+    """Replace what rows may share, keys of first pictures, prompts and pictures that were edited, by 64-bit hashes."""
     prompt = pl.col("prompt").str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
     same = [pl.col(name).fill_null(pl.col("key")) for name in ("duplicate_of", "near_duplicate_of")]
-    stretch = [pl.col(name) for name in _STRETCHES if name in rows.columns]
+    shared = [pl.col(name) for name in (*_STRETCHES, "edited") if name in rows.columns]
     return rows.select(
         "key",
         *(each.hash() for each in same),
-        *(pl.when(each.is_not_null()).then(each.hash()) for each in stretch),
+        *(pl.when(each.is_not_null()).then(each.hash()) for each in shared),
         pl.when(prompt != "").then(prompt.hash()).alias("prompt"),
     )
 
@@ -153,8 +153,8 @@ def _add_up(shares: Mapping[str, float] | None) -> Mapping[str, float] | None:
 
 
 @dataset_stage(
-    version="2",
-    reads=["prompt", "duplicate_of", "near_duplicate_of"],
+    version="3",
+    reads=["prompt", "edited", "duplicate_of", "near_duplicate_of"],
     writes={"split": pl.String},
     prepare=_hashed,
     also=_STRETCHES,
@@ -166,11 +166,11 @@ def split(
 ) -> pl.DataFrame:
     """Divide the pictures into splits, such that duplicates, near-duplicates and pictures of one prompt stay together.
 
-    So do clips that share stretches, where the pipeline has the stage ``stretches`` before it.
+    So do edits of one picture, and clips that share stretches, where the pipeline has the stage ``stretches`` before it.
 
-    Groups are joined as long as they share a prompt (case and white space aside; empty ones are not), a duplicate or a stretch.
-    A group is assigned as a whole, by a hash of its first key and the seed, so another picture later moves no group that it
-    does not join.
+    Groups are joined as long as they share a prompt (case and white space aside; empty ones are not), the edited picture, a
+    duplicate or a stretch. A group is assigned as a whole, by a hash of its first key and the seed, so another picture later
+    moves no group that it does not join.
 
     Args:
         rows: of the whole data set.

@@ -168,6 +168,7 @@ def preference_pairs(
         pl.col("first_wins", "second_wins", "ties").sort().sum(),
         pl.col("mode").drop_nulls().unique().sort().str.join("+"),
     )
+    counts = counts.filter(pl.sum_horizontal("first_wins", "second_wins", "ties") > 0.0)  # counts of votes may be 0 and 0
     gap = (pl.col("first_wins") - pl.col("second_wins")).abs()
     is_decided = gap > _EQUAL * (pl.col("first_wins") + pl.col("second_wins"))
     won = pl.col("first_wins") > pl.col("second_wins")
@@ -244,7 +245,8 @@ def _splits(table: pl.DataFrame, has_pictures: bool, held_out: float, seed: int)
     if not 0.0 < held_out < 1.0:
         return pl.Series(["test" if held_out else "train"] * table.height, dtype=pl.String)
     prompts = table.select(pl.coalesce("prompt", "prompt_id")).to_series().to_list()
-    shown = ("source", "chosen", "rejected") if has_pictures else ("source",)
+    shown: tuple[str, ...] = ("source", "chosen", "rejected") if has_pictures else ("source",)
+    shown += tuple(name for name in _DIGESTS if name in table.columns)
     pictures = [[name for name in row if name is not None] for row in table.select(shown).rows()]
     groups = near_groups(prompts, pictures)
     drawn = {group: hashlib.sha256(f"{seed} {group}".encode()).digest()[:8] for group in {*groups.values()}}

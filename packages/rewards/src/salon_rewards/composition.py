@@ -161,6 +161,8 @@ class _Composed:
     _of_last: "_Identity | None" = field(default=None, init=False, repr=False)
     _step: int | None = field(default=None, init=False, repr=False)
     _number: int = field(default=-1, init=False, repr=False)
+    compares: ClassVar[bool] = True
+    """Rows of a batch decide together: groups abstain."""
 
     def __post_init__(self) -> None:
         setattr(self, "__name__", self.called)  # noqa: B010 - a name of its own, where its class has one for all

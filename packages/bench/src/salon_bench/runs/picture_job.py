@@ -28,7 +28,7 @@ from typing import Any, Final, TypeAlias
 from salon_bench.runs.progress import NoWatcher, RunProgress, Watcher
 from salon_bench.suites.contract.suite import SuitePrompt
 from salon_judges.clients.line_files import LineFile, lines_of
-from salon_judges.formats.generations import MANIFEST, Generated
+from salon_judges.formats.generations import GIVEN, MANIFEST, Generated
 from salon_judges.formats.suite_prompt import turns_of
 from salon_judges.generators import PictureGenerator
 from salon_judges.media.video_container import container_of, ending_of
@@ -52,8 +52,6 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _MOST_PROBLEMS: Final = 5
 _MIB: Final = 1 << 20
 _SAME: Final = ("prompt", "seed", "generator", "generator_version")
-_GIVEN: Final = (MediaRole.SOURCE, MediaRole.FIRST_FRAME)
-"""The roles of what a generator is given; references and masks are for judges."""
 _SEEDS_APART: Final = 1000
 """The seed of a turn less that of the turn before."""
 _CHECKED: Final = VideoPolicy(most_frames=1, most_pixels=1)
@@ -267,7 +265,7 @@ def _is_there(wanted: _Wanted, known: _Known, manifest: Path) -> bool:
     line = known.get(wanted.key)
     if line is None:
         return False
-    now = {name: getattr(wanted, name) for name in _SAME} | {f"{role}_sha256": None for role in _GIVEN} | wanted.given_sha256
+    now = {name: getattr(wanted, name) for name in _SAME} | {f"{role}_sha256": None for role in GIVEN} | wanted.given_sha256
     for name, value in now.items():
         if line.get(name) != value:
             problem = f"{_name(wanted)} of the prompt {wanted.prompt_id!r} was made with another {name.replace('_', ' ')}:"
@@ -298,7 +296,7 @@ def _name(wanted: _Wanted) -> str:
 
 def _given(item: SuitePrompt) -> tuple[Generated, ...]:
     """Return the files that the generator is given, in the order of the roles."""
-    return tuple(file for role in _GIVEN for file in item.media if file.role == role)
+    return tuple(file for role in GIVEN for file in item.media if file.role == role)
 
 
 def _read(file: Generated) -> Media | Unscored:

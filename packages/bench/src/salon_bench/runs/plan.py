@@ -7,7 +7,7 @@ change a row is part of the name: suite and judge with their versions, subjects 
 import json
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
@@ -17,10 +17,11 @@ from salon_bench.runs.session import run_row
 from salon_bench.suites.contract.registry import file_of
 from salon_bench.suites.contract.soft_answers import check_tokens
 from salon_bench.suites.contract.suite import RunContext, Suite, SuitePrompt
-from salon_console.table_rows import UsableRows
+from salon_console.table_rows import UsableRows, table_rows
 from salon_judges.asking.asker import AskPolicy
 from salon_judges.clients.routing import ELSE
-from salon_judges.formats.generations import Generations
+from salon_judges.formats.generations import GIVEN, MANIFEST, Generations
+from salon_judges.formats.suite_prompt import turns_of
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge
@@ -63,7 +64,8 @@ class RunPlan:
         extractor_settings: of the model that restates such replies; None does without.
         extractor_alone: that model's own version.
         inputs: a digest of the prompts, and of the names and contents of the files.
-        left_out: sentences about the rows of the prompt file that cannot be used; empty for none.
+        left_out: sentences about the rows of the prompt file that cannot be used, and about files that were made of other
+            prompts or sources than the suite's; empty for none.
         suite_file: the file that defines the suite; None for an installed one.
     """
 
@@ -266,10 +268,39 @@ def planned(
         extractor_settings=extractor_settings,
         extractor_alone=None if extractor is None else extractor.version,
         inputs=digest("inputs", {"prompts": [_facts(item) for item in kept], "files": _listing(generations, ids)}),
-        left_out=usable.remarks() if isinstance(usable, UsableRows) else (),
+        left_out=(
+            *(usable.remarks() if isinstance(usable, UsableRows) else ()),
+            *(words for subject in subjects for words in _made_of_others(subject, kept)),
+        ),
         all_prompts="" if shard is None else digest("prompts", [_facts(item) for item in whole]),
     )
     return LoadedPlan(plan, suite, kept, generations, digests)
+
+
+def _made_of_others(subject: SubjectModel, prompts: Sequence[SuitePrompt]) -> Iterator[str]:
+    """Yield a sentence each about files that ``salon bench generate`` made of another text or source than the prompt has now.
+
+    Numbers of lines are ids, so a line that was put into a file of prompts since moves all prompts behind it.
+    """
+    manifest = subject.generations / MANIFEST
+    if not manifest.is_file():
+        return
+    items = {item.prompt.prompt_id: item for item in prompts}
+    others: dict[str, list[str]] = {}
+    for row in table_rows(manifest):
+        item, turn = items.get(str(row.cells.get("prompt_id"))), row.cells.get("turn") or 1
+        if item is None or not isinstance(turn, int):
+            continue
+        texts = turns_of(item.facts) or [item.prompt.text]
+        given = {role: [file.sha256 for file in item.media if file.role == role] for role in GIVEN}
+        now: dict[str, object] = {"prompt": texts[turn - 1]} if turn <= len(texts) else {}
+        now |= {f"{role}_sha256": sums for role, sums in given.items() if turn == 1 and sums and None not in sums}
+        for name, value in now.items():
+            if row.cells.get(name) not in (None, value):
+                others.setdefault(name.removesuffix("_sha256").replace("_", " "), []).append(item.prompt.prompt_id)
+    for name, ids in others.items():
+        files = "1 file was" if len(ids) == 1 else f"{len(ids):,} files were"
+        yield f"{subject.name}: {files} made of another {name} than the suite has now, such as that of the prompt {ids[0]!r}."
 
 
 def _check_routes(suite: Suite, judge: Judge) -> None:

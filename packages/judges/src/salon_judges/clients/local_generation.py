@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from jinja2 import TemplateError
 
 from salon_judges.clients.local_judge import answered_in_halves
+from salon_judges.clients.special_tokens import disarmed
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.picture_decoding import decode
 from salon_taxonomy.protocols import Decoding, Media, Question, Reply, Token, Usage
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from salon_judges.clients.local_settings import TransformersSettings
 
 _LONGEST_ERROR = 300
-_BREAK = "\u200b"
-"""Put into special tokens of a text, so that they are plain words."""
 _LOADING = threading.Lock()
 _FAILURES = (RuntimeError, ValueError, LookupError, TypeError, TemplateError)
 """What processors, chat templates and models raise for a question that does not suit them."""
@@ -107,33 +106,15 @@ class LocalModel:
     def prompt_text(self, question: Question) -> str:
         """Return a question as the model reads it, up to where its reply begins; the processor makes tokens of it."""
         content: list[dict[str, str]] = [
-            {"type": "image"} if isinstance(part, Media) else {"type": "text", "text": self._disarmed(part)}
+            {"type": "image"} if isinstance(part, Media) else {"type": "text", "text": disarmed(self.processor, part)}
             for part in question.parts
         ]
         messages: list[dict[str, Any]] = [{"role": "user", "content": content}]
         if question.system is not None:
-            system = [{"type": "text", "text": self._disarmed(question.system)}]
+            system = [{"type": "text", "text": disarmed(self.processor, question.system)}]
             messages.insert(0, {"role": "system", "content": system})
         text: str = self.processor.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
         return text
-
-    def _disarmed(self, text: str) -> str:
-        """Return the text with special tokens ("<image>", "<|im_end|>") broken into words, without lone surrogates."""
-        text = text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        for token in self._special:
-            if token in text:
-                text = text.replace(token, f"{token[0]}{_BREAK}{token[1:]}")
-        return text
-
-    @property
-    def _special(self) -> list[str]:
-        tokenizer = self.processor.tokenizer
-        added = [str(token) for token in tokenizer.get_added_vocab()]
-        named = [getattr(self.processor, name, None) for name in ("image_token", "video_token")]
-        every = {*tokenizer.all_special_tokens, *added, *(name for name in named if isinstance(name, str))}
-        return sorted(
-            (token for token in every if len(token) > 1 and not token.isalnum()), key=lambda token: (-len(token), token)
-        )
 
     def _drawing(self, decoding: Decoding) -> dict[str, Any]:
         tokenizer = self.processor.tokenizer

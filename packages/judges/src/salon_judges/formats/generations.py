@@ -27,6 +27,9 @@ VIDEO_SUFFIXES = (".mp4", ".mov", ".mkv", ".webm", ".avi")
 MANIFEST = "generations.jsonl"
 """The table in a folder of `salon bench generate`; it decides, instead of the names of the files."""
 
+GIVEN = (MediaRole.SOURCE, MediaRole.FIRST_FRAME)
+"""The roles of what a generator is given; references and masks are for judges."""
+
 _LONGEST_SAMPLE = 9
 _SHOWN = 10
 

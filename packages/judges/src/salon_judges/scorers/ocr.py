@@ -48,6 +48,8 @@ _MEASURES: Final[Mapping[str, Callable[[Sequence[str], Sequence[str]], float | N
 _COUNTS: Final = ("oneig-edits",)
 """The measures that count edits: from 0 without end, and fewer are better."""
 _PATTERN: Final = "pattern="
+_MOST_EXPECTED: Final = 20_000
+"""Characters of all texts of a prompt: the time grows with them times those that were read."""
 Read = Callable[[Any], Sequence[str]]
 """Returns the lines of text in a PIL image, in reading order."""
 
@@ -108,6 +110,11 @@ class OcrScorer:
         return with_letters(match[match.lastindex or 0] for match in self._pattern.finditer(prompt))
 
     def _score(self, image: Any, expected: tuple[str, ...]) -> Verdict[float]:
+        asked = sum(map(len, expected))
+        if asked > _MOST_EXPECTED:
+            return Unscored(
+                Reason.ABSTAINED, f"the prompt asks for {asked:,} characters; at most {_MOST_EXPECTED:,} are looked for"
+            )
         share = self._measure(expected, self._read(image)) if expected else None
         if share is None:
             where = "puts no text in quotation marks" if self._pattern is None else "has no text where the pattern looks for it"

@@ -20,6 +20,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from salon_judges.clients.special_tokens import disarmed
 from salon_taxonomy.errors import InputError
 
 ABOUT: Final = "reward_model.json"
@@ -139,7 +140,8 @@ class RewardNetwork(nn.Module):
             inputs = self.processor(images=list(images), text=list(prompts), return_tensors="pt", **options)
         else:
             self.processor.tokenizer.padding_side = "left"
-            asked = [[{"type": "image"}, {"type": "text", "text": _QUESTION + prompt}] for prompt in prompts]
+            plain = [_QUESTION + disarmed(self.processor, prompt) for prompt in prompts]
+            asked = [[{"type": "image"}, {"type": "text", "text": text}] for text in plain]
             template = self.processor.apply_chat_template
             texts = [template([{"role": "user", "content": each}], add_generation_prompt=True) for each in asked]
             inputs = self.processor(images=[[image] for image in images], text=texts, padding=True, return_tensors="pt")

@@ -1,8 +1,9 @@
 """Win rates within a group of pictures as a reward (Pref-GRPO): who is better of two, by a judge or by a scorer."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from salon_rewards.batch import Batch
 from salon_rewards.callables.prism import asked_for, quoted
@@ -44,8 +45,9 @@ class WinRateReward(AskingReward):
     a picture without any comparison has no reward. Differences of scores do not matter, so that a small gain of a biased scorer
     pays no more than a win.
 
-    Columns: ``images`` (paths, bytes, PIL images) and ``prompts``; pictures of equal prompts are one group. Range: 0 to 1, and
-    1/2 in the mean of a group, so that it is no number to compare policies by.
+    Columns: ``images`` (paths, bytes, PIL images) and ``prompts``; pictures of equal prompts are one group, and where there are
+    ``sources`` those of equal prompts and sources: one instruction is given for many. Range: 0 to 1, and 1/2 in the mean of a
+    group, so that it is no number to compare policies by.
 
     Source: Pref-GRPO, arXiv 2508.20751.
 
@@ -85,6 +87,8 @@ class WinRateReward(AskingReward):
     published_in: ClassVar[str] = "Pref-GRPO, arXiv 2508.20751"
     columns: ClassVar[tuple[str, ...]] = ("images", "prompts")
     asks: ClassVar[str] = "judge"
+    compares: ClassVar[bool] = True
+    """Rows of a batch are compared with each other."""
 
     def __post_init__(self) -> None:
         if (self.judge is None) == (self.scorer is None):
@@ -112,7 +116,9 @@ class WinRateReward(AskingReward):
     async def verdicts(self, batch: Batch) -> list[Paid]:
         """Return the win rate of each picture, or why it has none."""
         prompts = [asked_for(prompt) for prompt in batch.column("prompts")]
-        pairs = list(_pairs(prompts, self.opponents))
+        sources = batch.column("sources") if batch.columns.get("sources") is not None else [None] * len(prompts)
+        made_from = [_names(own, row) for row, own in enumerate(sources, 1)]
+        pairs = list(_pairs(list(zip(prompts, made_from, strict=True)), self.opponents))
         points: list[Paid] = []
         if self._scores is not None:
             scores = await self._scores.verdicts(batch)
@@ -149,11 +155,20 @@ def _both_orders(forth: Verdict[float], back: Verdict[float]) -> Paid:
     return (forth.value + 1 - back.value) / 2
 
 
-def _pairs(prompts: Sequence[str], opponents: int | None) -> Iterator[tuple[int, int]]:
-    """Yield the places of each two pictures that are compared, every pair once."""
-    places: dict[str, list[int]] = {}
-    for place, prompt in enumerate(prompts):
-        places.setdefault(prompt, []).append(place)
+def _names(source: Any, row: int) -> Any:
+    """Return digests of the pictures of one row that were edited: equal for equal pictures."""
+    if isinstance(source, list | tuple):
+        return tuple(_names(each, row) for each in source)
+    if callable(getattr(source, "tobytes", None)):  # to encode it would take long
+        return hashlib.sha256(source.tobytes()).hexdigest()
+    return source if source is None or isinstance(source, Unscored) else picture(source, row=row, column="sources").sha256
+
+
+def _pairs(groups: Sequence[Hashable], opponents: int | None) -> Iterator[tuple[int, int]]:
+    """Yield the places of each two pictures of a group that are compared, every pair once."""
+    places: dict[Hashable, list[int]] = {}
+    for place, group in enumerate(groups):
+        places.setdefault(group, []).append(place)
     for own in places.values():
         count = len(own)
         for number, one in enumerate(own):

@@ -8,6 +8,8 @@ GET  /health     {"status": "ok", "reward": "…", "takes": […]}
 GET  /metrics    counters in Prometheus' text format
 
 request ── rows ──► queue ──► one batch of what waits, at most ``batch`` rows ──► reward ──► the rows' own requests
+
+A reward that compares rows with each other (its attribute ``compares``) is given each request whole and alone.
 """
 
 import asyncio
@@ -139,6 +141,7 @@ class RewardServer:
         self._token = token
         self._limits = limits or ServingLimits()
         self._on_unscored = on_unscored
+        self._compares = bool(getattr(reward, "compares", False))
         self._queue: asyncio.Queue[tuple[RequestRows, asyncio.Future[list[Paid]]]] = asyncio.Queue()
         self._decoding = asyncio.Semaphore(_DECODING)
         self._drained = asyncio.Condition()
@@ -320,7 +323,7 @@ class RewardServer:
         while True:
             first = held or await self._queue.get()
             batch, held = [first], None
-            while not self._queue.empty() and held is None:
+            while not self._queue.empty() and held is None and not self._compares:
                 request = self._queue.get_nowait()
                 fits = sum(rows.count for rows, _ in batch) + request[0].count <= self._limits.batch
                 if fits and request[0].columns.keys() == first[0].columns.keys():
@@ -359,8 +362,9 @@ class RewardServer:
     async def _scored(self, completions: Sequence[Any], columns: Mapping[str, Sequence[Any]]) -> list[Paid]:
         """Return what the rows earn, each for itself; a request of more rows than a batch is given in parts."""
         paid: list[Paid] = []
-        for start in range(0, len(completions), self._limits.batch):
-            part = slice(start, start + self._limits.batch)
+        at_once = len(completions) if self._compares else self._limits.batch
+        for start in range(0, len(completions), at_once):
+            part = slice(start, start + at_once)
             self._batches += 1
             paid += await each_paid(self._reward, completions[part], {name: of[part] for name, of in columns.items()})
         return paid

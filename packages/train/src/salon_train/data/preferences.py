@@ -77,7 +77,8 @@ def read_preferences(file: Path, remarks: list[str] | None = None) -> list[Prefe
             them. Or a released set that :func:`salon_ranking.agreement.read_pairs` knows by its columns: its ties are votes for
             neither, and all learn. Pictures inside a file (Pick-a-Pic's Parquet) are held in memory.
         remarks: leave out the rows of a released set that cannot be used, or whose pictures are not there, and append here how
-            many and why; None: the first of them is an error. In a table of one's own it always is.
+            many and why; None: the first of them is an error. In a table of one's own it always is; of that how many pairs are
+            edits is appended.
 
     Raises:
         InputError: a cell is missing or wrong, a file is not there, no pair is to learn from, or a prompt (case, spaces and
@@ -87,6 +88,11 @@ def read_preferences(file: Path, remarks: list[str] | None = None) -> list[Prefe
     first = next(table_rows(file), None)
     form = "plain" if first is None or SIDES[1] in first.cells else form_of(file)
     pairs = [_preference(row, file.parent) for row in table_rows(file)] if form == "plain" else _released(file, form, remarks)
+    edits = sum(bool(row.cells.get("source")) for row in table_rows(file)) if form == "plain" and remarks is not None else 0
+    if edits and remarks is not None:
+        remarks.append(
+            f"{edits:,} of {len(pairs):,} pairs of {file.name} are edits; what was edited (source) is not looked at."
+        )
     learned, tested = ([pair for pair in pairs if pair.split == split] for split in SPLITS)
     if not learned:
         raise InputError("no pair is to learn from", source=file, column="split")

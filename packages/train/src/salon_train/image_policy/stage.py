@@ -16,6 +16,7 @@ import torch
 
 from salon_bench.suites.contract.prompt_files import read_prompts
 from salon_judges.clients.local_weights import pipeline_digest
+from salon_ranking.near_prompts import comparable_text
 from salon_rewards import make_reward
 from salon_rewards.adapters import FlowGRPOReward
 from salon_rewards.callables.reward import AskingReward
@@ -109,7 +110,8 @@ class _ImageRun:
         if configuration.evaluation.held_out is not None:
             self._held_out, notes = _prompts(configuration.evaluation.held_out)
             self._notes += notes
-        if both := set(prompts) & set(self._held_out):
+        learned = {comparable_text(prompt) for prompt in prompts}
+        if both := [prompt for prompt in self._held_out if comparable_text(prompt) in learned]:
             hint = "A prompt that is learned from is not held out; take it out of one of the files."
             raise InputError("is in both files of prompts:", source="--held-out", value=min(both), hint=hint)
         folder.learn_from(StageRows(pairs or prompts, (), _identity, _pictures))

@@ -193,6 +193,8 @@ class _RewardModelRun:
                 gap, deviation = self._gaps(self._held_out[start : start + batch])
                 gaps += gap.tolist()
                 chances += self._votes.chances(gap, deviation).tolist()
+        hint = "Lower the learning rate, or compute in float32."
+        check_finite("reward of a pair held out", sum(gaps), step=self._step, hint=hint)
         rows = [
             {"prompt": pair.prompt, "chosen": str(pair.chosen), "rejected": str(pair.rejected), "gap": gap, "chances": told}
             for pair, gap, told in zip(self._held_out, gaps, chances, strict=True)

@@ -44,6 +44,7 @@ from salon_bench.suites.contract.questions import (
     ask_all,
     contains,
     form_of,
+    miswritten,
     numbers_of,
     parents_first,
     placeholders,
@@ -84,6 +85,7 @@ _MOST_MARK: Final = 1_000_000
 _ROUNDING: Final = 1e-9
 _OF_EACH: Final = ".each"
 """In braces behind the name of a question: the item of its list that has the number of the item of ``each``."""
+_BRACES: Final = "a name in braces is of letters, digits and _ alone (a - of a question is written _), without spaces"
 _ITEMS: Final = (
     "An item is a text, or a table of text, needs (numbers, from 1, of other items of a yes-or-no question) and answer (which "
     'answer = "expected" expects).'
@@ -391,6 +393,12 @@ class DeclaredSuite(SuiteBase):
         wanted |= dict.fromkeys([TURNS for question, _ in self.questions if question.turn is not None], "turn")
         if self.table.group is not None:
             wanted[self.table.group] = "group"
+            groups = item.facts.get(self.table.group)
+            for group in groups if isinstance(groups, list) else [groups]:
+                _check_group(group, self.table.group, source)
+        for question, _ in self.questions:
+            for name in miswritten(question.ask, {"prompt", *item.facts}):
+                raise InputError(f"{_BRACES}; the question {question.id!r} has", source=self.file, key="ask", value=name)
         for column, where in wanted.items():
             if item.facts.get(column) in (None, "", []) or (column == TURNS and not turns_of(item.facts)):
                 problem = (
@@ -774,10 +782,27 @@ def _ends(table: QuestionTable) -> tuple[float, float] | None:
     return None if table.part is None else (table.part[0], table.part[1])
 
 
+def _check_group(group: object, column: str, source: Path | None = None) -> None:
+    """Refuse a group whose name would be read as those of two.
+
+    Raises:
+        InputError: it is such a name.
+    """
+    from salon_bench.suites.contract.tables import SEVERAL_GROUPS
+
+    if SEVERAL_GROUPS in str(group):
+        hint = "Write several groups as a list."
+        raise InputError(
+            f"a group is one name without {SEVERAL_GROUPS!r}, not", source=source, column=column, value=group, hint=hint
+        )
+
+
 def _item_groups(given: object, column: str) -> tuple[str, ...]:
     groups = tuple(given) if isinstance(given, list) else () if given is None else (given,)
     if not all(isinstance(each, str) and each.strip() for each in groups):
         raise InputError("the groups of an item are texts, not", column=column, value=given)
+    for group in groups:
+        _check_group(group, column)
     return tuple(dict.fromkeys(groups))
 
 
@@ -917,6 +942,9 @@ def _misquoted(
     if isinstance(form, Text) and table.repeated:
         yield "a reply that others quote is to one question, without each and turn:", "answer", table.answer
     names, texts = placeholders(table.ask), _texts(earlier)
+    quoted = {*texts, *texts.values()}
+    for name in miswritten(table.ask, quoted | {name + _OF_EACH for name in quoted} | {role.value for role in MediaRole}):
+        yield f"{_BRACES}; look at", "ask", name
     lists = _texts([(each, other) for each, other in earlier if isinstance(other, NumberedList)])
     for name in names:
         if name.endswith(_OF_EACH) and (table.each is None or name.removesuffix(_OF_EACH) not in lists):

@@ -29,6 +29,33 @@ def _count(*values: float) -> float:
     return float(len(values))
 
 
+def _equal(one: Any, other: Any) -> bool:
+    """Return whether two values are equal.
+
+    Raises:
+        TypeError: a number is compared with a text, which it never equals.
+    """
+    return _among(one, (other,))
+
+
+def _among(item: Any, items: Any) -> bool:
+    """Return whether a value is one of several.
+
+    Raises:
+        TypeError: it is a number and they are texts, or the other way round.
+    """
+    others = items if isinstance(items, tuple | list) else ()
+    if others and all(_never_equal(item, each) for each in others):
+        raise TypeError(f"{item!r:.40} never equals {others[0]!r:.40}: cells of CSV files are texts")
+    return item in items
+
+
+def _never_equal(one: Any, other: Any) -> bool:
+    """Return whether one is a number and the other a text; an empty one is a missing cell."""
+    pairs = ((one, other), (other, one))
+    return any(isinstance(text, str) and text and isinstance(number, int | float) for text, number in pairs)
+
+
 FUNCTIONS: Final[Mapping[str, Callable[..., float]]] = {
     "min": min,
     "max": max,
@@ -47,14 +74,14 @@ _ARITHMETIC: Final[Mapping[type[ast.operator], Callable[[float, float], float]]]
 _OF_SEVERAL: Final = ("min", "max", "mean", "count")
 """Functions that take all the answers to a question that is asked several times."""
 _COMPARISONS: Final[Mapping[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
+    ast.Eq: _equal,
+    ast.NotEq: lambda one, other: not _equal(one, other),
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
-    ast.In: lambda item, items: item in items,
-    ast.NotIn: lambda item, items: item not in items,
+    ast.In: _among,
+    ast.NotIn: lambda item, items: not _among(item, items),
 }
 _LONGEST: Final = 2000
 _LARGEST: Final = 1e100  # of larger numbers there are no sums of squares

@@ -7,7 +7,7 @@ suites (``declared.py``) and suites whose questions differ from prompt to prompt
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from random import Random
@@ -46,6 +46,7 @@ _UNREAD: Final = (Reason.EMPTY, Reason.REFUSED, Reason.TRUNCATED, Reason.MALFORM
 UNITS: Final = ".units"
 """The number beside a score of a question with ``units``: how many units the score is the mean of."""
 _PLACEHOLDER: Final = re.compile(r"\{(\w+(?:\.each)?)\}")
+_BRACED: Final = re.compile(r"\{\s*([^{}]*?)\s*\}")
 _SCALE: Final = re.compile(r"(-?[0-9]{1,3})-([0-9]{1,3})")
 _NUMBERS: Final = ("number", "integer", "boolean")
 _OFF_MENU: Final = ("enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
@@ -701,6 +702,17 @@ def placeholders(text: str) -> list[str]:
         ['subject', 'prompt']
     """
     return list(dict.fromkeys(_PLACEHOLDER.findall(text)))
+
+
+def miswritten(text: str, names: Container[str]) -> list[str]:
+    """Return what stands in braces and would be sent as it is, though but for spaces it is one of these names.
+
+    Example:
+        >>> miswritten("Is { subject } there, {subject}? {1}", ["subject"])
+        [' subject ']
+    """
+    found = (match for match in _BRACED.finditer(text) if match[1] in names and not _PLACEHOLDER.fullmatch(match[0]))
+    return [match[0][1:-1] for match in found]
 
 
 def with_roles(ask: str, roles: Mapping[MediaRole, int], words: Mapping[str, object]) -> tuple[list[str | MediaRole], str]:
