@@ -20,9 +20,12 @@ from salon_curate.cli import curate
 from salon_curate.clips import watch
 from salon_curate.cutting import _Clips, cut, cut_at
 from salon_curate.dataset import DataSet, Picture, read_rows
+from salon_curate.duplicates_and_splits import duplicates, split
 from salon_curate.importing import clips_of
+from salon_curate.measures import look
 from salon_curate.pipeline import PIPELINE
 from salon_curate.running import run, verify
+from salon_curate.selection import read_columns
 from salon_judges.media.video_container import outline
 from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS
 from salon_synthetic.videos import Shot, write_shots
@@ -149,6 +152,23 @@ def test_clips_are_rows_with_where_they_come_from_and_a_second_run_has_the_same_
         part.unlink()
     run(films, [watch, cut])
     assert tree(films.folder, "columns") == before and not verify(films, [watch, cut])
+
+
+def test_no_split_divides_the_clips_of_one_film(tmp_path):
+    """They have no prompt and need not share a stretch; who learns from one has seen the film."""
+    shots = DataSet.create(tmp_path / "shots")
+    clips = [
+        Picture(f"{film}#{place}", jpeg(seed=4 * film + place), meta={"film": film, "film_sha256": f"{film:064x}"})
+        for film in range(12)
+        for place in range(4)
+    ]
+    shots.add(iter(clips), "drawn", "cuts", shard_rows=5)
+    stages = [look, duplicates, split.with_parameters(shares={"a": 0.5, "b": 0.5})]
+    run(shots, stages)
+    of_film: dict[str, set[str]] = {}
+    for key, part in read_columns(shots, stages, ["split"]).collect().select("key", "split").iter_rows():
+        of_film.setdefault(key.partition("#")[0], set()).add(part)
+    assert {len(parts) for parts in of_film.values()} == {1} and set.union(*of_film.values()) == {"a", "b"}
 
 
 def test_a_source_that_is_no_data_set_with_clips_is_refused(films, tmp_path):

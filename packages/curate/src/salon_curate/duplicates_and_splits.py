@@ -133,10 +133,12 @@ def longest_run(first: NDArray[np.uint64], second: NDArray[np.uint64], bits: int
 
 
 def _hashed(rows: pl.DataFrame) -> pl.DataFrame:
-    """Replace what rows may share, keys of first pictures, prompts and pictures that were edited, by 64-bit hashes."""
+    """Replace what rows may share, keys of first pictures, prompts, films and pictures that were edited, by 64-bit hashes."""
     prompt = pl.col("prompt").str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
     same = [pl.col(name).fill_null(pl.col("key")) for name in ("duplicate_of", "near_duplicate_of")]
     shared = [pl.col(name) for name in (*_STRETCHES, "edited") if name in rows.columns]
+    if "meta" in rows.columns:
+        shared.append(pl.col("meta").str.json_path_match("$.film_sha256").alias("film"))
     return rows.select(
         "key",
         *(each.hash() for each in same),
@@ -154,7 +156,7 @@ def _add_up(shares: Mapping[str, float] | None) -> Mapping[str, float] | None:
 
 @dataset_stage(
     version="3",
-    reads=["prompt", "edited", "duplicate_of", "near_duplicate_of"],
+    reads=["prompt", "meta", "edited", "duplicate_of", "near_duplicate_of"],
     writes={"split": pl.String},
     prepare=_hashed,
     also=_STRETCHES,
@@ -166,11 +168,12 @@ def split(
 ) -> pl.DataFrame:
     """Divide the pictures into splits, such that duplicates, near-duplicates and pictures of one prompt stay together.
 
-    So do edits of one picture, and clips that share stretches, where the pipeline has the stage ``stretches`` before it.
+    So do edits of one picture, clips that ``cut`` made of one film, and clips that share stretches, where the pipeline has the
+    stage ``stretches`` before it.
 
-    Groups are joined as long as they share a prompt (case and white space aside; empty ones are not), the edited picture, a
-    duplicate or a stretch. A group is assigned as a whole, by a hash of its first key and the seed, so another picture later
-    moves no group that it does not join.
+    Groups are joined as long as they share a prompt (case and white space aside; empty ones are not), the edited picture, the
+    film, a duplicate or a stretch. A group is assigned as a whole, by a hash of its first key and the seed, so another picture
+    later moves no group that it does not join.
 
     Args:
         rows: of the whole data set.
