@@ -501,6 +501,15 @@ def test_a_job_that_was_begun_is_waited_for_and_not_paid_for_again(folder: Path,
         path.unlink()
 
 
+def test_a_damaged_video_is_fetched_once_more_and_then_made_anew(folder: Path) -> None:
+    prompts({"prompt": "a ball"})
+    server = Videos(Path("clip.mp4").read_bytes(), own=[HTML])
+    with video_server(server):
+        starts = [generate("--video", "--generator", judge_file(server.url)) for _ in range(3)]
+    assert [start.exit_code for start in starts] == [1, 1, 0], [start.output for start in starts]
+    assert (len(server.created), len(manifest())) == (2, 1)
+
+
 def test_equal_prompts_without_a_seed_each_get_the_video_of_a_job_of_their_own(folder: Path) -> None:
     prompts(*({"prompt_id": f"p{number}", "prompt": "a ball"} for number in range(3)))
     drawn = [write_clip(Path(f"{number}.mp4"), "clean", seconds=0.5, seed=number).read_bytes() for number in range(4)]

@@ -172,7 +172,7 @@ class VideosServer(ImagesServer):
         if self._path is None or self._file is not None:
             return
         self._file = LineFile(self._path)
-        listed = _listed(self._path.with_name(MANIFEST))
+        listed, fetched = _listed(self._path.with_name(MANIFEST)), Counter[str]()
         for line in lines_of(self._path, _LONGEST_LINE):
             try:
                 entry = json.loads(line.content)
@@ -181,8 +181,11 @@ class VideosServer(ImagesServer):
                 raise InputError("is no line of a job", source=self._path, line=line.number) from error
             if sha256 is None:
                 jobs.append(job_id)
-            elif job_id in jobs and listed[sha256]:
-                listed[sha256] -= 1
+                continue
+            fetched[job_id] += 1
+            was_used = listed[sha256] > 0
+            if job_id in jobs and (was_used or fetched[job_id] > 1):  # no video: fetched twice, and used by no line
+                listed[sha256] -= was_used
                 jobs.remove(job_id)
 
 
