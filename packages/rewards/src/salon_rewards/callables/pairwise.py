@@ -46,8 +46,8 @@ class WinRateReward(AskingReward):
     pays no more than a win.
 
     Columns: ``images`` (paths, bytes, PIL images) and ``prompts``; pictures of equal prompts are one group, and where there are
-    ``sources`` those of equal prompts and sources: one instruction is given for many. A judge is not shown sources. Range: 0 to 1, and 1/2 in the mean of a
-    group, so that it is no number to compare policies by.
+    ``sources`` those of equal prompts and sources: one instruction is given for many. A judge is not shown the
+    sources. Range: 0 to 1, and 1/2 in the mean of a group, so that it is no number to compare policies by.
 
     Source: Pref-GRPO, arXiv 2508.20751.
 
