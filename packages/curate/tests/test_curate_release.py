@@ -591,6 +591,15 @@ def test_a_reader_of_the_card_finds_every_split_under_its_name(looked, tmp_path,
     assert [each["split"] for each in yaml.safe_load(card.split("---")[1])["configs"][0]["data_files"]] == [name]
 
 
+def test_the_library_datasets_reads_a_release_as_pictures(looked, tmp_path):
+    datasets = pytest.importorskip("datasets")
+    folder = release(looked, STAGES, "v1", "hub", columns=["width", "phash"]).folder
+    loaded = datasets.load_dataset(str(folder), split="train", cache_dir=str(tmp_path / "cache"))
+    assert (
+        loaded.num_rows > 0 and isinstance(loaded[0]["image"], Image.Image) and loaded[0]["image"].width == loaded[0]["width"]
+    )
+
+
 def test_whatever_is_added_to_a_release_or_changed_in_it_is_named(looked, tmp_path):
     folder = shutil.copytree(release(looked, STAGES, "v1", "whole").folder, tmp_path / "r")
     assert verify_release(folder) == []

@@ -27,7 +27,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from salon_curate.dataset import BYTES_COLUMNS, DataSet, checked_name, file_digest, read_checked, read_rows
 from salon_curate.errors import RefusedReleaseError
-from salon_curate.files import media_ending, publish, publish_text
+from salon_curate.files import is_video, media_ending, publish, publish_text
 from salon_curate.judging import JudgedStage
 from salon_curate.selection import (
     predicate,
@@ -111,10 +111,12 @@ def release(
     shutil.rmtree(folder, ignore_errors=True)  # of a release that was interrupted; the card names files by a pattern
     counts = dict.fromkeys(names, 0)
     files: dict[str, str] = {}
+    films = False
     for name, number, part in _pieces(dataset, mask, beside, split, names):
         if form == "datasets":
             path = f"data/{name}-{number:05d}-of-{len(dataset.shards):05d}.parquet"
             publish(folder / path, partial(_parquet, part))
+            films = films or any(map(is_video, part["image"]))
         else:
             path = f"data/{name}-{number:05d}.tar"
             publish(folder / path, partial(_archive, part, number))
@@ -128,7 +130,8 @@ def release(
         "parts": {name: [part.path for part in parts] for name, parts in expected_parts(dataset, stages).items()},
         "shards": {shard.name: shard.sha256 for shard in dataset.shards},
     }  # fmt: skip
-    publish_text(folder / "README.md", card(manifest, dataset.rows))
+    features = _features(folder / next(iter(files))) if form == "datasets" and files and not films else []
+    publish_text(folder / "README.md", card(manifest, dataset.rows, features))
     described = croissant(
         dataset.name,
         version,
@@ -233,6 +236,9 @@ def merkle_root(files: Mapping[str, str]) -> str:
     return level[0].hex() if level else hashlib.sha256(b"").hexdigest()
 
 
+_NUMBERS: Final = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64")
+_KINDS: Final = {"String": "string", "Boolean": "bool"} | {name: name.lower() for name in _NUMBERS}
+"""What ``datasets`` calls the types of polars."""
 _Sha256: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -271,8 +277,8 @@ def verify_release(folder: Path) -> list[str]:
     return wrong
 
 
-def card(manifest: Mapping[str, Any], candidates: int) -> str:
-    """Return the data set card in Markdown, with the metadata that data set hubs read at its top."""
+def card(manifest: Mapping[str, Any], candidates: int, features: Sequence[str] = ()) -> str:
+    """Return the data set card in Markdown, with the metadata that data set hubs read at its top: ``features`` among it."""
     licences = sorted({each["licence"] for each in manifest["sources"]})
     kept = sum(manifest["pictures"].values())
     lines = ["---", f"pretty_name: {json.dumps(manifest['name'])}", f"license: {json.dumps(', '.join(licences))}", "configs:",
@@ -280,7 +286,7 @@ def card(manifest: Mapping[str, Any], candidates: int) -> str:
     lines += [
         f"  - {{split: {json.dumps(name)}, path: data/{name}-*}}" for name, count in manifest["pictures"].items() if count
     ]
-    lines += ["---", "", f"# {_plain(manifest['name'])} {manifest['version']}", ""]
+    lines += [*features, "---", "", f"# {_plain(manifest['name'])} {manifest['version']}", ""]
     lines += [f"{kept:,} of {candidates:,} pictures. Merkle root of the data files: `{manifest['merkle_root']}`.", ""]
     lines += ["## Sources", "", "| source | kind | pictures | unreadable | licence |", "| --- | --- | --- | --- | --- |"]
     lines += [
@@ -363,6 +369,22 @@ def _plain_columns(path: Path) -> dict[str, type]:
         for name, dtype in schema.items()
     }  # fmt: skip
     return {name: kind for name, kind in plain.items() if kind is not None}
+
+
+def _features(path: Path) -> list[str]:
+    """Return the lines of a card that tell ``datasets`` which columns are pictures; none where a column has another type."""
+    import polars as pl
+
+    lines = ["dataset_info:", "  features:"]
+    with path.open("rb") as file:
+        schema = pl.read_parquet_schema(file)
+    for name, dtype in schema.items():
+        of = dtype.inner if isinstance(dtype, pl.List) else dtype
+        kind = "image" if name in BYTES_COLUMNS else _KINDS.get(str(of))
+        if kind is None:
+            return []
+        lines += [f"  - name: {json.dumps(name)}", f"    {'dtype' if of is dtype else 'list'}: {kind}"]
+    return lines
 
 
 def _parquet(frame: "pl.DataFrame", path: Path) -> None:
