@@ -39,6 +39,9 @@ def hostile(images, prompts):
     return [answers.get(prompt, 0.5) for prompt in prompts]
 hostile.range = (0, 1)
 
+def half(images, prompts):
+    return [None if image.getpixel((0, 0))[0] > 120 else 3.0 for image in images]
+
 def broken(images, prompts):
     from pathlib import Path
     if not Path("repaired").exists():
@@ -89,6 +92,12 @@ def test_a_function_of_a_file_is_a_suite_with_leaderboard_comparison_and_report(
     assert found["metric"] == "red"
     ranked = [row["model"] for row in found["rows"] if row["metric"] == "red"]
     assert ranked == ["ours", "theirs"]
+
+
+def test_a_picture_without_a_score_is_one_unscored_row_where_scores_have_no_range(world: Path) -> None:
+    run = ["bench", "run", "scorer", "--prompts", "prompts.txt", "--model", "ours", "--generations", "ours"]
+    done = CliRunner().invoke(main, [*run, "--judge", "scorer:./metrics.py:half"])
+    assert (done.exit_code, "ours: 2 rows scored, 2 unscored" in done.output) == (0, True), done.output
 
 
 def test_one_picture_with_a_wrong_score_is_unscored_with_its_reason_and_the_others_count(world: Path) -> None:

@@ -70,11 +70,13 @@ class ScoreAnswer:
         verdict: in the scorer's own unit; negated where lower is better, so that higher is better in every table.
         scaled: as a share of the range, 1 is best; None for a scorer without bounds, or without a score.
         lower_is_better: whether the verdict has the other sign than the scorer's own.
+        bounded: whether a score of this scorer is a share of a range; true where a call was lost and nobody knows.
     """
 
     verdict: Verdict[float]
     scaled: float | None = None
     lower_is_better: bool = False
+    bounded: bool = True
 
     @classmethod
     def of(cls, scorer: CheckedScorer, verdict: Verdict[float]) -> Self:
@@ -83,11 +85,11 @@ class ScoreAnswer:
         Example:
             >>> error = CheckedScorer(min, "error", "1", range=(0, 4), higher_is_better=False)
             >>> ScoreAnswer.of(error, Scored(1.0))
-            ScoreAnswer(verdict=Scored(value=-1.0), scaled=0.75, lower_is_better=True)
+            ScoreAnswer(verdict=Scored(value=-1.0), scaled=0.75, lower_is_better=True, bounded=True)
         """
         upward = scorer.higher_is_better
         scaled = scorer.scaled(verdict.value) if isinstance(verdict, Scored) else None
-        return cls(verdict if upward else verdict.map(lambda value: -value), scaled, not upward)
+        return cls(verdict if upward else verdict.map(lambda value: -value), scaled, not upward, scorer.bounded)
 
 
 class ScorerJudge(Closing):
@@ -193,7 +195,7 @@ def parse_score(text: str) -> Outcome[ScoreAnswer]:
 
     Example:
         >>> parse_score('{"justification": "All there.", "score": 9}').answer
-        ScoreAnswer(verdict=Scored(value=9.0), scaled=0.9, lower_is_better=False)
+        ScoreAnswer(verdict=Scored(value=9.0), scaled=0.9, lower_is_better=False, bounded=True)
     """
     answer = _score_answer(text)
     if answer is not None:

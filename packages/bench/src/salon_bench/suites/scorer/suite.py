@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 SCALED: Final = "scaled"
-_RULES: Final = 1
+_RULES: Final = 2
 _TEMPLATES: Final = Templates(Path(__file__).with_name("prompts"))
 
 
@@ -42,7 +42,7 @@ def score_rows(case: Case, task: str, verdict: Verdict[ScoreAnswer]) -> list[Sco
     own = f"-{name}" if answer.lower_is_better else name
     rows = [case.score(task, own, answer.verdict)]
     if not isinstance(answer.verdict, Scored):
-        rows.append(case.score(task, SCALED, answer.verdict))
+        rows += [case.score(task, SCALED, answer.verdict)] if answer.bounded else []
     elif answer.scaled is not None:
         rows.append(case.score(task, SCALED, Scored(answer.scaled)))
     return rows
