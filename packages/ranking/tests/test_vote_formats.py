@@ -150,6 +150,12 @@ PUBLISHED = {
         winner_model_b=(pl.col("winner") == "model_b").cast(pl.Int64),
         winner_tie=(pl.col("winner") == "tie").cast(pl.Int64),
     ),
+    "named": VOTES.with_columns(
+        pl.when(pl.col("winner").is_in(["model_a", "model_b"]))
+        .then(pl.when(winner="model_a").then("model_a").otherwise("model_b"))
+        .otherwise("winner")
+        .alias("winner")
+    ),
 }
 """The shapes of released votes, with rows of our own."""
 
@@ -165,6 +171,12 @@ def test_released_formats_are_read_by_their_names_and_imported(name: str, comman
     theirs = CliRunner().invoke(main, ["votes", command, str(tmp_path / "imported.csv"), "--format", "csv", *extra])
     ours = CliRunner().invoke(main, ["votes", command, str(tmp_path / "ours.csv"), "--format", "csv", *extra])
     assert (theirs.exit_code, theirs.stdout) == (0, ours.stdout)
+
+
+def test_a_winner_that_is_a_models_name_is_refused_with_the_format_that_reads_it(tmp_path: Path) -> None:
+    PUBLISHED["named"].write_csv(tmp_path / "theirs.csv")
+    refused = CliRunner().invoke(main, ["votes", "rank", str(tmp_path / "theirs.csv")])
+    assert (refused.exit_code, "--votes named" in refused.output) == (2, True), refused.output
 
 
 @pytest.mark.parametrize("name", VOTE_FORMATS)

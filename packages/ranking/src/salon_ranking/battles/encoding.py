@@ -289,7 +289,7 @@ def _first_wrong(frame: pl.LazyFrame, columns: BattleColumns, source: str) -> Ba
         usable = weight.is_between(LEAST_WEIGHT, MOST_WEIGHT) | (weight == 0)
         checks.append((columns.weight, BAD_WEIGHT, ~(weight.is_finite() & usable), None))
     checks += [(name, "no value to cluster by", pl.col(name).is_null(), None) for name in columns.cluster]
-    hints = {**_HINTS, "unknown winner": _winner_hint(rows.select(winner.alias("winner")))}
+    hints = {**_HINTS, "unknown winner": _winner_hint(rows.select(*_MODELS, winner.alias("winner")))}
     wrong = wrong_rows(rows, [RowCheck(*check, hint=hints.get(check[1])) for check in checks])
     if not wrong:
         return BattleError("changed while it was read", source=source)
@@ -323,7 +323,11 @@ _MOST_WORDS = 8
 
 def _winner_hint(winners: pl.LazyFrame) -> str:
     """Return how to say what the unknown words of a file mean, with a guess for the words that have one."""
-    unknown = winners.filter(~pl.col("winner").is_in(_LABELS)).unique().sort("winner").head(_MOST_WORDS).collect()["winner"]
+    others = winners.filter(~pl.col("winner").is_in(_LABELS))
+    by_name = pl.any_horizontal(pl.col(each).cast(pl.String) == pl.col("winner") for each in _MODELS)
+    if not others.filter(by_name).head(1).collect().is_empty():
+        return "Where a winner is the name of the model that won: --votes named of `salon votes rank` and `salon votes import`."
+    unknown = others.select("winner").unique().sort("winner").head(_MOST_WORDS).collect()["winner"]
     ours = {
         word: next((label for label, words in _MEANINGS.items() if word.strip().lower().replace(" ", "_") in words), "…")
         for word in unknown

@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -25,11 +25,13 @@ class VoteFormat:
         winners: our word by the table's: ``{"tie (bothbad)": "both_bad"}``. Our own words may be used beside them. Case and
             spaces around a word do not matter, unless two words of this mapping differ by nothing else.
         flags: our word by a column of 0 and 1 that is 1 for it, in place of a column of winners.
+        named: whether a winner is the name of the model that won; other words stay as they are.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     winners: Mapping[str, str] = field(default_factory=dict)
     flags: Mapping[str, str] = field(default_factory=dict)
+    named: bool = False
 
     def with_own(self, columns: Mapping[str, str], winners: Mapping[str, str]) -> "VoteFormat":
         """Return the format with further names of columns and words for winners; they replace its own.
@@ -40,7 +42,7 @@ class VoteFormat:
         for name, value in (("columns", columns), ("winner_words", winners)):
             if not isinstance(value, Mapping):
                 raise OptionError(f"{name} must be a mapping from the table's words to ours, not", value=value)
-        return VoteFormat({**self.columns, **columns}, {**self.winners, **winners}, self.flags)
+        return replace(self, columns={**self.columns, **columns}, winners={**self.winners, **winners})
 
     def read(self, frame: pl.LazyFrame, source: str) -> pl.LazyFrame:
         """Return the frame with our columns and words; words that are unknown stay, and are refused where they are read.
@@ -59,6 +61,10 @@ class VoteFormat:
                 for name, word in self.flags.items()
             )
             frame = frame.with_columns(chosen.alias("winner"))
+        if self.named:
+            name = pl.col("winner").cast(pl.String)
+            sides = (pl.when(name == pl.col(each).cast(pl.String)).then(pl.lit(each)) for each in ("model_a", "model_b"))
+            frame = frame.with_columns(pl.coalesce(*sides, name).alias("winner"))
         if not self.winners:
             return frame
         winner = pl.col("winner").cast(pl.String)
@@ -112,10 +118,11 @@ VOTE_FORMATS: dict[str, VoteFormat] = {
     "lmarena-kaggle": VoteFormat(
         flags={"winner_model_a": "model_a", "winner_model_b": "model_b", "winner_tie": "tie"},
     ),
+    "named": VoteFormat(named=True),
 }
 """Formats of released votes: evalica's example files (``left, right, winner``), the votes of GenAI-Arena as GenAI-Bench
-releases them (``left_model, right_model, vote_type``), LMArena's and FastChat's (``tie (bothbad)``, or ``both_bad``), and
-LMArena's data of 55,000 votes with one column of 0 and 1 per outcome."""
+releases them (``left_model, right_model, vote_type``), LMArena's and FastChat's (``tie (bothbad)``, or ``both_bad``),
+LMArena's data of 55,000 votes with one column of 0 and 1 per outcome, and tables whose winner is the name of a model."""
 
 
 def format_of(votes: VoteFormat | str) -> VoteFormat:

@@ -11,7 +11,7 @@ from salon_console.file_options import InputPath
 from salon_ranking.cli.output import Option, decorated
 from salon_taxonomy.errors import InputError
 
-_FORMATS = ("evalica", "genai-arena", "lmarena", "lmarena-kaggle")
+_FORMATS = ("evalica", "genai-arena", "lmarena", "lmarena-kaggle", "named")
 _COLUMNS = "left=model_a,right=model_b"
 _WINNER_WORDS = "left=model_a,draw=tie"
 _MERGE = "merge"
