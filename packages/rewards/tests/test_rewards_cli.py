@@ -226,7 +226,9 @@ def test_rewards_that_ask_are_told_from_rewards_that_there_are_not(tmp_path):
 
     assert "this reward asks an editor, use Python for 'rectification'" in said("rectification")
     assert "there is no reward by rule called 'nothing'" in said("nothing")
-    assert "`salon reward serve scorer:./my.py:red`" in said("./my.py:red")
+    for name in ("./my.py:red", "scorer:./my.py:red"):
+        assert "`salon reward serve scorer:./my.py:red`" in said(name)
+    assert "rates pictures or videos" in said("scorer:./my.py:red")
 
 
 @for_each("words", [("audit", "/dev/zero"), ("score", "/dev/zero", "--reward", "think")])

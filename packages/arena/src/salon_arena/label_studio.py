@@ -320,7 +320,8 @@ class _Files:
     def of(self, row: TableRow) -> Generated:
         data = row.cells.get("data")
         if not isinstance(data, Mapping):
-            raise row.problem("must be an object, not", "data", value=type(data).__name__)
+            hint = "This looks like JSON-MIN: export the project as JSON." if "data" not in row.cells else None
+            raise row.problem("must be an object, not", "data", value=type(data).__name__, hint=hint)
         if "prompt_id" in data and "model" in data:
             sample = data.get("sample", 0)
             key = (data["prompt_id"], data["model"], sample)

@@ -159,7 +159,10 @@ def release(
     releasing = _Release(database, folder, real, taxonomy, media, seed, unaudited)
     rows = FORMS[form](releasing)
     if not rows:
-        hint = "Answers count 10 s after they were given; labels once two auditors accepted them (magicmirror: --unaudited)."
+        hint = (
+            "Answers count 10 s after they were given; labels once two auditors accepted them (magicmirror: --unaudited), and "
+            "those of a tree of your own in the form label-studio alone."
+        )
         problem = (
             "has no settled answers for the form" if not releasing.left_out else "has none that can be released in the form"
         )

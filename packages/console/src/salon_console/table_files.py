@@ -205,7 +205,7 @@ def write_table(
     Raises:
         InputError: the ending is unknown, the folder is missing, or the file cannot be written.
     """
-    check_ending(path, (*TABLE_ENDINGS, *(made or {})))
+    check_ending(path, tuple(dict.fromkeys((*TABLE_ENDINGS, *(made or {})))))
     write_whole(path, table_bytes(path.suffix.lower(), table, values, made=made), flushed=True)
 
 

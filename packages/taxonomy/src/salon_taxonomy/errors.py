@@ -15,6 +15,7 @@ nothing else. A command line turns any of them into one message and exit code 2 
 import difflib
 import errno
 import os
+import re
 import stat
 import struct
 import zlib
@@ -186,6 +187,8 @@ def did_you_mean(value: object, known: Iterable[str]) -> str:
         ''
         >>> did_you_mean("shown", ["shown-careful-1a2b", "prism-ours-3c4d"])
         "Did you mean 'shown-careful-1a2b'?"
+        >>> did_you_mean("053", ["set/052.jpg", "set/053.jpg"])
+        "Did you mean 'set/053.jpg'?"
     """
     if not isinstance(value, str) or not value:
         return ""
@@ -194,7 +197,7 @@ def did_you_mean(value: object, known: Iterable[str]) -> str:
         return ""
     wanted = value.casefold()[:_LONGEST_VALUE]
     near = difflib.get_close_matches(wanted, names, n=_MOST_NEAR, cutoff=_NEAR)
-    near = near or [name for name in names if name.startswith(f"{wanted}-")][:_MOST_NEAR]
+    near = near or [name for name in names if re.match(f"(.*/)?{re.escape(wanted)}[-.]", name)][:_MOST_NEAR]
     return f"Did you mean {' or '.join(repr(names[name]) for name in near)}?" if near else ""
 
 

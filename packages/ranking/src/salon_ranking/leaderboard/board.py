@@ -117,7 +117,7 @@ class Leaderboard(ShownResult):
     def save(self, path: str | Path) -> None:
         """Write the board to a file, which is replaced; the ending of its name says the kind.
 
-        ``csv``, ``tsv``, ``json``, ``parquet``: the values; ``md``, ``tex``, ``html``: the table; ``svg``, ``png``: the chart.
+        ``csv``, ``json``, ``parquet``: the values; ``md``, ``tex``, ``html``: the table; ``svg``, ``png``: the chart.
 
         Raises:
             InputError: the ending is unknown, the folder is missing, or the file cannot be written.

@@ -99,12 +99,16 @@ def _parts(names: Sequence[str], weights: str | None) -> list[Part]:
             known = next((entry for entry in REWARDS if entry.name == name), None)
             if known is not None:
                 problem = f"this reward asks {ASKED[known.asks]}, use Python for"
+            elif name.startswith("scorer:"):
+                problem = "rates pictures or videos, and the answers of a file are texts:"
             elif name.partition(":")[0] in source_names():
                 problem = "rewards of other packages may ask a judge, use Python for"
             else:
                 problem = "there is no reward by rule called"
-            scored = f"Scores of pictures: `salon bench run scorer --scorer {name}`, or `salon reward serve scorer:{name}`."
-            hint = scored if ".py:" in name and ":" not in name.partition(".py:")[0] else None
+            scorer = name.removeprefix("scorer:")
+            scored = f"Scores of pictures: `salon bench run scorer --scorer {scorer}`, or `salon reward serve scorer:{scorer}`."
+            is_scorer = scorer != name or (".py:" in name and ":" not in name.partition(".py:")[0])
+            hint = scored if is_scorer else None
             raise InputError(problem, source="--reward", value=name, allowed=_BY_RULE, hint=hint)
     if len(set(names)) < len(names):
         raise InputError("a reward is given twice", source="--reward", value=list(names))
