@@ -748,6 +748,15 @@ def test_a_part_is_written_as_files_whose_links_lead_to_files(store: Path, tmp_p
         assert (refused.exit_code, problem in refused.output, (tmp_path / "x").exists()) == (2, True, False), refused.output
 
 
+def test_a_whole_store_is_written_with_its_runs_and_their_pictures(store: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["view", str(store), "--export", str(tmp_path / "all")])
+    assert done.exit_code == 0, done.output
+    front = (tmp_path / "all" / "index.html").read_text()
+    runs = ResultStore.open(store).read("runs").collect()["run_id"]
+    assert all(run_id in front for run_id in runs) and front.count('href="page-') >= len(runs) > 0
+    assert not re.search("<form|<input|<button", front) and list((tmp_path / "all").glob("pictures/*"))
+
+
 def test_an_export_of_too_many_pages_writes_nothing(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("salon_bench.viewer.export.MOST_PAGES", 2)
     refused = CliRunner().invoke(main, ["view", str(store), "--export", str(tmp_path / "all")])

@@ -24,7 +24,8 @@ MOST_PAGES: Final = 2_000
 """Pages of one export; a run of so many cases is chosen by a filter."""
 _POLICY: Final = "script-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'"
 _LINK: Final = re.compile(r'(?P<before>(?:class="open" |rel="\w+" )?)(?P<name>href|src|poster)="(?P<address>[^"]*)"')
-_FORM: Final = re.compile(r"<form .*?</form>", re.DOTALL)
+_FILTERS: Final = re.compile(r'<form [^>]*class="filters".*?</form>', re.DOTALL)
+_CONTROL: Final = re.compile(r"</?form[^>]*>|<input[^>]*>|<p><button>.*?</button></p>", re.DOTALL)
 _SCRIPT: Final = re.compile(r"<script .*?</script>", re.DOTALL)
 _FOOTER: Final = re.compile(r"<footer>.*?</footer>", re.DOTALL)
 
@@ -67,7 +68,7 @@ def export(
         one = waiting.popleft()
         if one in written:
             continue
-        if len(written) == MOST_PAGES:
+        if len({one, *written, *waiting}) > MOST_PAGES:
             hint = "Choose fewer: the address of a page with a filter."
             raise InputError(f"leads to more than {MOST_PAGES:,} pages", source=address, hint=hint)
         parts = urlsplit(one)
@@ -91,7 +92,7 @@ def _followed(page: str, *, start: bool) -> list[str]:
 
     Of the start page they are those of everything in it.
     """
-    body = _FORM.sub("", page[page.index('<main id="content">') :])
+    body = _FILTERS.sub("", page[page.index('<main id="content">') :])
     return [
         html.unescape(link["address"])
         for link in _LINK.finditer(body)
@@ -118,7 +119,7 @@ def _static(
             return f'{link["name"]}="{pictures[address]}"'
         return f'{link["before"]}href="{names[address]}"' if address in names else link["before"].rstrip()
 
-    page = _FOOTER.sub("", _SCRIPT.sub("", _FORM.sub("", page))).replace('<html lang="en" data-live>', '<html lang="en">')
+    page = _CONTROL.sub("", _FOOTER.sub("", _SCRIPT.sub("", _FILTERS.sub("", page)))).replace('<html lang="en" data-live>', '<html lang="en">')
     page = page.replace("<head>", f'<head>\n<meta http-equiv="Content-Security-Policy" content="{_POLICY}">', 1)
     return _LINK.sub(replaced, page)
 
