@@ -119,7 +119,9 @@ def _static(
             return f'{link["name"]}="{pictures[address]}"'
         return f'{link["before"]}href="{names[address]}"' if address in names else link["before"].rstrip()
 
-    page = _CONTROL.sub("", _FOOTER.sub("", _SCRIPT.sub("", _FILTERS.sub("", page)))).replace('<html lang="en" data-live>', '<html lang="en">')
+    page = _CONTROL.sub("", _FOOTER.sub("", _SCRIPT.sub("", _FILTERS.sub("", page)))).replace(
+        '<html lang="en" data-live>', '<html lang="en">'
+    )
     page = page.replace("<head>", f'<head>\n<meta http-equiv="Content-Security-Policy" content="{_POLICY}">', 1)
     return _LINK.sub(replaced, page)
 
