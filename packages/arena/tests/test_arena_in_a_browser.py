@@ -256,6 +256,8 @@ def test_a_tab_hears_what_became_of_its_answer_when_another_tab_sent_it(browser:
         vote(one, "1")
         other.keyboard.press("2")
         other.wait_for_function(waiting)
+        while not held:  # the answer is kept before it is sent
+            one.wait_for_timeout(20)
         held[0].continue_()  # this tab sends its own answer, then the other's
         other.wait_for_function("() => document.querySelector('#message').textContent.includes('answered elsewhere')")
         assert other.locator("#progress").text_content() == "0 votes"

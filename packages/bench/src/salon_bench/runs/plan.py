@@ -17,6 +17,7 @@ from salon_bench.runs.session import run_row
 from salon_bench.suites.contract.registry import file_of
 from salon_bench.suites.contract.soft_answers import check_tokens
 from salon_bench.suites.contract.suite import RunContext, Suite, SuitePrompt
+from salon_console.numbers import counted
 from salon_console.table_rows import UsableRows, table_rows
 from salon_judges.asking.asker import AskPolicy
 from salon_judges.clients.routing import ELSE
@@ -65,7 +66,7 @@ class RunPlan:
         extractor_alone: that model's own version.
         inputs: a digest of the prompts, and of the names and contents of the files.
         left_out: sentences about the rows of the prompt file that cannot be used, and about files that were made of other
-            prompts or sources than the suite's; empty for none.
+            prompts or sources than the suite's, or changed since; empty for none.
         suite_file: the file that defines the suite; None for an installed one.
     """
 
@@ -242,10 +243,7 @@ def planned(
     files = [file for one in tables for name in one.models for prompt_id in ids for file in one.of(prompt_id, name)]
     digests = digests or PictureDigests()
     sums = digests.of([file.path for file in files])
-    for one, sha256 in zip(files, sums, strict=True):
-        if one.sha256 and sha256 and one.sha256 != sha256:
-            hint = "Generate it again, or leave the column sha256 out of the table."
-            raise InputError("is not the picture or video whose SHA-256 its table has", source=one.path, hint=hint)
+    changed = [one.path for one, sha256 in zip(files, sums, strict=True) if one.sha256 and sha256 and one.sha256 != sha256]
     files = [replace(file, sha256=sha256) for file, sha256 in zip(files, sums, strict=True)]
     generations = Generations(files, left_out=[path for one in tables for path in one.left_out])
     suite.cases(kept, generations)  # a suite that cannot judge these subjects says so before anything is written
@@ -271,6 +269,11 @@ def planned(
         left_out=(
             *(usable.remarks() if isinstance(usable, UsableRows) else ()),
             *(words for subject in subjects for words in _made_of_others(subject, kept)),
+            *(
+                [f"{counted(len(changed), 'file')} changed since the table was written, such as {changed[0].name}."]
+                if changed
+                else []
+            ),
         ),
         all_prompts="" if shard is None else digest("prompts", [_facts(item) for item in whole]),
     )

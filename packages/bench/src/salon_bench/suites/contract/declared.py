@@ -21,7 +21,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias, cast
 
-from polars.exceptions import ComputeError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from salon_bench.suites.contract.base import SuiteBase, given
@@ -115,6 +114,8 @@ def _is_mark(value: object) -> bool:
 
 def _read_of(pairs: list[list[Any]]) -> list[list[Any]]:
     """Check the patterns of replies and their marks."""
+    from polars.exceptions import ComputeError
+
     for pair in pairs:
         if len(pair) != 2 or not isinstance(pair[0], str) or not _is_mark(pair[1]):
             raise ValueError('must be pairs of a pattern and a mark (at most a million), such as [["yes", 1], ["", 0]]')

@@ -13,8 +13,6 @@ from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias
 
-import polars as pl
-
 from salon_bench.suites.contract.suite import Case, Inquiry
 from salon_judges.asking.foreign_text import foreign
 from salon_judges.clients.scorer import ScoreAnswer, parse_score
@@ -502,6 +500,8 @@ def contains(text: str, pattern: str) -> bool:
         >>> contains("Score: 4", "[0-5]"), contains("a" * 10_000, "(a+)+$b")
         (True, False)
     """
+    import polars as pl
+
     return bool(pl.Series([text.encode(errors="replace").decode()]).str.contains(pattern)[0])
 
 
