@@ -1,4 +1,4 @@
-"""Measure how fast the stage ``watch`` is beside a bare PyAV loop in one run, and the memory that it and ``cut`` take at 4K.
+"""Measure the speed of the stage ``watch`` beside a bare PyAV loop, and its memory and that of ``cut`` at 4K.
 
     python benchmarks/bench_clips.py [--rounds 7]
 
@@ -62,7 +62,7 @@ def compared(content: bytes, rounds: int) -> str:
 
 
 def worker_memory(folder: Path) -> str:
-    """Return the largest resident size of a process that imports a folder, and of one that runs both stages on it."""
+    """Return the largest resident sizes of an import and of a run of both stages."""
     dataset = folder / "dataset"
     DataSet.create(dataset)
     (dataset / "pipeline.toml").write_text('[[stage]]\nuse = "watch"\n[[stage]]\nuse = "cut"\n')

@@ -281,7 +281,7 @@ def planned(
 
 
 def _made_of_others(subject: SubjectModel, prompts: Sequence[SuitePrompt]) -> Iterator[str]:
-    """Yield a sentence each about files that ``salon bench generate`` made of another text or source than the prompt has now.
+    """Yield sentences about files that were made from another text or source than the prompt has now.
 
     Numbers of lines are ids, so a line that was put into a file of prompts since moves all prompts behind it.
     """

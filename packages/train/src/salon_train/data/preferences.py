@@ -87,8 +87,14 @@ def read_preferences(file: Path, remarks: list[str] | None = None) -> list[Prefe
     """
     first = next(table_rows(file), None)
     form = "plain" if first is None or SIDES[1] in first.cells else form_of(file)
-    pairs = [_preference(row, file.parent) for row in table_rows(file)] if form == "plain" else _released(file, form, remarks)
-    edits = sum(bool(row.cells.get("source")) for row in table_rows(file)) if form == "plain" and remarks is not None else 0
+    edits = 0
+    if form == "plain":
+        pairs = []
+        for row in table_rows(file):
+            pairs.append(_preference(row, file.parent))
+            edits += bool(row.cells.get("source"))
+    else:
+        pairs = _released(file, form, remarks)
     if edits and remarks is not None:
         remarks.append(
             f"{edits:,} of {len(pairs):,} pairs of {file.name} are edits; what was edited (source) is not looked at."

@@ -39,7 +39,7 @@ def claim_folder(folder: Path, settings: Any) -> None:
     if not note.exists():
         write_whole(note, text, parents=True)
     elif note.read_text(encoding="utf-8") != text:
-        hint = "Name a new folder, or leave out or add --quick."
+        hint = "Name a new folder, or give the options that it was begun with (--quick among them)."
         raise InputError("the folder contains a study with other settings", source=note, hint=hint)
 
 

@@ -489,12 +489,12 @@ def _span(property_: Mapping[str, Any]) -> tuple[float, float] | None:
 
 
 def contains(text: str, pattern: str) -> bool:
-    """Return whether a regular expression (Rust's syntax) is found in a reply, in a time that grows with its length alone.
+    """Return whether a reply matches a regular expression in Rust's syntax, in time linear in the reply's length.
 
-    Python's may take years for one reply, whose words the judge chooses.
+    With Python's expressions one reply, whose words the judge chooses, may take years.
 
     Raises:
-        polars.exceptions.ComputeError: the pattern is none, or looks ahead or behind.
+        polars.exceptions.ComputeError: the pattern is no regular expression, or looks ahead or behind.
 
     Example:
         >>> contains("Score: 4", "[0-5]"), contains("a" * 10_000, "(a+)+$b")
@@ -705,7 +705,7 @@ def placeholders(text: str) -> list[str]:
 
 
 def miswritten(text: str, names: Container[str]) -> list[str]:
-    """Return what stands in braces and would be sent as it is, though but for spaces it is one of these names.
+    """Return the words in braces that are one of these names, but for spaces or hyphens that keep them from being replaced.
 
     Example:
         >>> miswritten("Is { subject } there, {subject}? {1}", ["subject"])
