@@ -80,12 +80,27 @@ def test_a_wrong_table_is_refused_by_name_and_changes_nothing(tmp_path, rows, wo
     assert DataSet.open(tmp_path / "d").shards == []
 
 
-def test_a_key_of_an_earlier_source_is_refused(tmp_path):
+def test_of_a_source_that_has_grown_only_what_is_new_is_added(tmp_path):
+    """Equal rows are counted; a key that names another picture, prompt or value is refused, and one given twice as well."""
     source = drawn(tmp_path / "in", 1)
     dataset = made(tmp_path / "d", source)
-    with pytest.raises(InputError, match="occurs twice"):
-        import_pictures(dataset, source)
-    assert DataSet.open(tmp_path / "d").shards == dataset.shards
+    before, rows = list(dataset.shards), [json.loads(line) for line in source.read_text().splitlines()]
+    again = import_pictures(dataset, source)
+    assert (again.rows, again.unchanged, dataset.shards, len(dataset.sources)) == (0, len(rows), before, 1)
+
+    added = [{**rows[0], "key": "new"}, *reversed(rows)]
+    source.write_text("".join(json.dumps(row) + "\n" for row in added))
+    grown = import_pictures(dataset, source)
+    assert (grown.rows, grown.unchanged) == (1, len(rows))
+    assert DataSet.open(tmp_path / "d").keys(dataset.shards[-1]).to_list() == ["new"]
+
+    whole = list(dataset.shards)
+    for changed in ([{**rows[1], "image": rows[2]["image"]}], [{**rows[0], "prompt": "another"}],
+                    [{**rows[0], "extra": 1}], [rows[0], rows[0]]):  # fmt: skip
+        source.write_text("".join(json.dumps(row) + "\n" for row in changed))
+        with pytest.raises(InputError, match="occurs twice"):
+            import_pictures(dataset, source)
+        assert DataSet.open(tmp_path / "d").shards == whole
 
 
 def test_imports_at_once_and_after_one_another_lose_no_picture(tmp_path):

@@ -70,7 +70,7 @@ _TASKS_OF = {
 _ONE_BY_ONE = ("labels", "checks", "mos")
 """Kinds of work that need no second model."""
 
-_PORT = click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port; 0: any free one.")
+_PORT = click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="Port; 0: any free one.")
 
 
 def _serving(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -70,6 +70,7 @@ class RowSource:
         licence: of the pictures; "unknown" until the user states it.
         left_out: files of a folder whose names cannot be keys (bytes that are no UTF-8, a line break, over 200 characters), or
             videos without clips.
+        unchanged: rows that the data set had already, with this key and these contents; no shard has them a second time.
     """
 
     name: str
@@ -78,6 +79,7 @@ class RowSource:
     problems: int
     licence: str = "unknown"
     left_out: Sequence[str] = ()
+    unchanged: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,11 +213,12 @@ class DataSet:
     ) -> RowSource:
         """Write pictures as new shards of at most ``shard_rows``; until the manifest is replaced nothing has changed.
 
-        What others added since the data set was opened is read first. ``left_out`` names the files that the iterator passed
-        over, once it has ended.
+        What others added since the data set was opened is read first. A row that the data set has already, with this key,
+        picture, prompt and meta, is counted as unchanged. ``left_out`` names the files that the iterator passed over, once it
+        has ended.
 
         Raises:
-            InputError: a key that is empty, too long, unprintable or occurs twice, in this source or an earlier one.
+            InputError: a key that is empty, too long or unprintable, occurs twice in this source, or names another row.
             StorageError: a shard cannot be written, or another process adds pictures.
         """
         new: list[Shard] = []
@@ -282,8 +285,22 @@ class DataSet:
         import numpy as np
 
         hashes = [_key_hashes(self.keys(shard).to_list()) for shard in self.shards]
-        problems = 0
-        for batch in _shards_of(pictures, shard_rows):
+        problems, unchanged = 0, 0
+
+        def added() -> Iterator[Picture]:
+            nonlocal unchanged
+            keys = np.sort(np.concatenate(hashes)) if hashes else np.empty(0, np.uint64)
+            there: set[bytes] | None = None
+            for picture in pictures:
+                if len(keys) and keys[min(np.searchsorted(keys, key := _key_hashes([picture.key])[0]), len(keys) - 1)] == key:
+                    there = self._row_digests() if there is None else there
+                    if (digest := _row_digest(_cells(picture))) in there:
+                        there.remove(digest)
+                        unchanged += 1
+                        continue
+                yield picture
+
+        for batch in _shards_of(added(), shard_rows):
             batch = [replace(each, problem=each.problem or _problem_of(each.image)) for each in batch]
             shard = self._write_shard(f"{len(self.shards) + len(new):05d}", batch, source.name)
             new.append(shard)
@@ -293,33 +310,30 @@ class DataSet:
         twice = together[1:][together[1:] == together[:-1]]
         if len(twice):
             raise self._duplicate_key(int(twice[0]), [*self.shards, *new], source.name)
-        if not new:
+        if not new and not unchanged:
             raise InputError("contains no pictures or videos", source=source.name)
-        source = replace(source, rows=sum(shard.rows for shard in new), problems=problems, left_out=list(left_out))
-        self.shards += new
-        self.sources.append(source)
-        self.save()
+        source = replace(
+            source, rows=sum(shard.rows for shard in new), problems=problems, left_out=list(left_out), unchanged=unchanged
+        )
+        if new:
+            self.shards += new
+            self.sources.append(source)
+            self.save()
         return source
+
+    def _row_digests(self) -> set[bytes]:
+        columns = ("key", "sha256", "prompt", "meta", "edited")
+        frames = (read_rows(self.shard_path(shard.name), columns) for shard in self.shards)
+        return {_row_digest(row) for frame in frames for row in frame.iter_rows()}
 
     def _write_shard(self, shard: str, batch: Sequence[Picture], source: str) -> Shard:
         import polars as pl
 
         schema: dict[str, Any] = {name: pl.Binary if name in BYTES_COLUMNS else pl.String for name in SHARD_COLUMNS}
-        rows = [
-            (
-                each.key,
-                each.image,
-                None if each.image is None else hashlib.sha256(each.image).hexdigest(),
-                source,
-                None if each.prompt is None else without_surrogates(each.prompt),
-                each.problem,
-                without_surrogates(json.dumps(each.meta, ensure_ascii=False, sort_keys=True, default=str))
-                if each.meta
-                else None,
-                each.edited,
-            )
-            for each in batch
-        ]
+        rows = []
+        for picture in batch:
+            key, sha256, prompt, meta, edited = _cells(picture)
+            rows.append((key, picture.image, sha256, source, prompt, picture.problem, meta, edited))
         frame = pl.DataFrame(rows, schema=schema, orient="row")
         path, group = self.shard_path(shard), batch_rows(len(batch), sum(each.size for each in batch))
         publish(
@@ -339,6 +353,21 @@ class DataSet:
                         f"a key occurs twice (first in shard {shard.name}, row {row}):", source=source, value=key, hint=hint
                     )
         raise AssertionError("a hash without its key")
+
+
+def _cells(picture: Picture) -> tuple[str, str | None, str | None, str | None, bytes | None]:
+    """Return what a shard has of a row: key, SHA-256, prompt, meta, edited picture."""
+    return (
+        picture.key,
+        None if picture.image is None else hashlib.sha256(picture.image).hexdigest(),
+        None if picture.prompt is None else without_surrogates(picture.prompt),
+        without_surrogates(json.dumps(picture.meta, ensure_ascii=False, sort_keys=True, default=str)) if picture.meta else None,
+        picture.edited,
+    )
+
+
+def _row_digest(cells: Sequence[str | bytes | None]) -> bytes:
+    return hashlib.blake2b(repr(cells).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _problem_of(image: bytes | None) -> str | None:

@@ -54,7 +54,7 @@ class PreferencePairs:
         disputed = self.table.filter(pl.col("votes_rejected") > 0).height
         pairs, undecided = counted(self.table.height, "pair"), counted(self.undecided, "undecided pair")
         return (
-            f"{counted(self.battles, 'vote')}: {pairs}, {disputed:,} of them with votes for either, {held_out:,} for testing; "
+            f"{counted(self.battles, 'vote')}: {pairs}, voters disagree on {disputed:,}, {held_out:,} for testing; "
             f"{undecided} {'kept' if self.table.filter(margin=0.0).height else 'left out'}."
         )
 

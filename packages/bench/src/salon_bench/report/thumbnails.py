@@ -116,9 +116,9 @@ def small_copy_of(content: bytes, policy: PicturePolicy, sha256: str) -> SmallCo
     return SmallCopy(small.media.data, small.width, small.height)
 
 
-def small_policy(side: int) -> PicturePolicy:
+def small_policy(side: int, quality: int = _QUALITY) -> PicturePolicy:
     """Return how copies are made of which the longest side has so many pixels."""
-    return PicturePolicy(longest_side=side, encoding=Encoding.WEBP, quality=_QUALITY)
+    return PicturePolicy(longest_side=side, encoding=Encoding.WEBP, quality=quality)
 
 
 def _sheet(content: bytes) -> bytes | NoThumbnail:

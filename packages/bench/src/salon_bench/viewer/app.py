@@ -21,7 +21,7 @@ from salon_bench.viewer import pages
 from salon_bench.viewer.battles import BattleView
 from salon_bench.viewer.rendering import CLIP, Query, no_picture, problem, shell
 from salon_bench.viewer.row_pages import row_page, rows_page
-from salon_bench.viewer.small_copies import SIDES, SmallCopies
+from salon_bench.viewer.small_copies import SIZES, SmallCopies
 from salon_bench.viewer.store_tables import StoreTables
 from salon_console.row_view import RowView
 from salon_console.templates import read_text
@@ -145,7 +145,7 @@ class Viewer:
 
     async def _picture(self, request: web.Request) -> web.Response:
         identifier, size = request.query.get("id", ""), request.query.get("size", "")
-        if size not in (*SIDES, CLIP):
+        if size not in (*SIZES, CLIP):
             raise web.HTTPNotFound
         copy = await asyncio.get_running_loop().run_in_executor(self._threads, self.small_picture, identifier, size)
         if size == CLIP and not isinstance(copy, NoThumbnail):

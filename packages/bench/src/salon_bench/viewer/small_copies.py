@@ -12,7 +12,8 @@ from salon_judges.media.policy import PicturePolicy
 from salon_taxonomy.errors import SalonError
 from salon_taxonomy.whole_files import write_whole
 
-SIDES: Final = {"small": 320, "large": 1600}
+SIZES: Final = {"small": small_policy(320), "large": small_policy(1600, quality=95)}
+"""Small ones fill a grid; in a large one the faults of the picture are looked for."""
 _MOST_BYTES: Final = 1 << 30
 _SWEEP_EVERY: Final = 500
 """Copies made between two looks at how large the folder is; the first look is at the first copy."""
@@ -45,11 +46,12 @@ class SmallCopies:
         return self._kept(sha256, size, lambda policy: small_copy_of(content, policy, sha256))
 
     def _kept(self, sha256: str, size: str, make: Callable[[PicturePolicy], SmallCopy | NoThumbnail]) -> bytes | NoThumbnail:
-        name = hashlib.sha256(f"{sha256} {SIDES[size]}".encode()).hexdigest()
+        policy = SIZES[size]
+        name = hashlib.sha256(f"{sha256} {policy.longest_side} {policy.quality}".encode()).hexdigest()
         path = self._folder / name[:2] / f"{name}.webp"
         with suppress(OSError):
             return path.read_bytes()
-        made = make(small_policy(SIDES[size]))
+        made = make(policy)
         if isinstance(made, NoThumbnail):
             return made
         with suppress(OSError, SalonError):  # a full or read-only disk: the picture is made again the next time

@@ -77,6 +77,7 @@ def import_(
     """Add pictures or videos: a folder, a table with names or bytes (CSV, JSON Lines, Parquet, Arrow), or a webdataset archive.
 
     A file that cannot be read becomes a row with a problem; a table or key that is wrong is refused, and nothing changes.
+    Of a source that has grown only what is new is added.
 
     \b
     Example:
@@ -96,12 +97,13 @@ def import_(
     )  # fmt: skip
     if form == "json":
         print_json({"pictures": imported.rows, "source": imported.name, "kind": imported.kind, "problems": imported.problems,
+                    "unchanged": imported.unchanged,
                     "left_out": list(imported.left_out), "all_pictures": opened.rows,
                     "shards": len(opened.shards)})  # fmt: skip
         return
     click.echo(
         f"{counted(imported.rows, 'picture')} from {imported.name} ({imported.kind}), {imported.problems:,} with a problem; "
-        f"{opened.rows:,} in {counted(len(opened.shards), 'shard')}"
+        f"{f'{imported.unchanged:,} were there already; ' if imported.unchanged else ''}{opened.rows:,} in {counted(len(opened.shards), 'shard')}"
     )
     if imported.left_out:
         names = ", ".join(map(repr, imported.left_out[:5]))

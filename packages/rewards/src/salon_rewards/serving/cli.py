@@ -26,7 +26,7 @@ _SHORTEST_TOKEN = 16
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Address to listen on; others than this machine need a token."
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0 takes a free one.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8770, show_default=True, help="0 takes a free one.")
 @click.option("--token-file", type=InputPath(dir_okay=False), help="Holds the token that every request must bring.")
 @click.option(
     "--on-unscored",
