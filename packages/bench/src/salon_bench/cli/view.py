@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from contextlib import suppress
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -80,7 +81,7 @@ def view(store: StoreAddress, port: int, open_: bool, folder: Path | None, page:
     async def serve() -> None:
         async with viewer.served(port) as address:
             click.echo(address)
-            if open_:
+            if open_ and (sys.platform != "linux" or {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys()):
                 click.launch(address)
             await asyncio.Event().wait()
 
