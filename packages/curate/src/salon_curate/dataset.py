@@ -366,8 +366,11 @@ def _cells(picture: Picture) -> tuple[str, str | None, str | None, str | None, b
     )
 
 
-def _row_digest(cells: Sequence[str | bytes | None]) -> bytes:
-    return hashlib.blake2b(repr(cells).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+def _row_digest(cells: Sequence[Any]) -> bytes:
+    *texts, edited = cells
+    digest = hashlib.blake2b(repr((texts, edited is None)).encode("utf-8", "surrogatepass"), digest_size=16)
+    digest.update(edited or b"")
+    return digest.digest()
 
 
 def _problem_of(image: bytes | None) -> str | None:

@@ -101,9 +101,10 @@ def import_(
                     "left_out": list(imported.left_out), "all_pictures": opened.rows,
                     "shards": len(opened.shards)})  # fmt: skip
         return
+    there = f"{imported.unchanged:,} were there already; " if imported.unchanged else ""
     click.echo(
         f"{counted(imported.rows, 'picture')} from {imported.name} ({imported.kind}), {imported.problems:,} with a problem; "
-        f"{f'{imported.unchanged:,} were there already; ' if imported.unchanged else ''}{opened.rows:,} in {counted(len(opened.shards), 'shard')}"
+        f"{there}{opened.rows:,} in {counted(len(opened.shards), 'shard')}"
     )
     if imported.left_out:
         names = ", ".join(map(repr, imported.left_out[:5]))
