@@ -24,6 +24,11 @@ def page_template(package: str, name: str) -> jinja2.Template:
     return environment.from_string(read_text(package, name))
 
 
+def page_macros(package: str, name: str) -> Any:
+    """Return the macros of a template by their names; they return HTML. Arguments as for :func:`page_template`."""
+    return page_template(package, name).module
+
+
 @cache
 def read_text(package: str, name: str) -> str:
     """Return the text of a file in a package: a template, a style or a script."""

@@ -275,7 +275,7 @@ def _pairs(sides: Mapping[str, pl.DataFrame], level: AgreementLevel, replicates:
             )
             if level is AgreementLevel.MODELS and whole.height:
                 ranks = whole.select(pl.col("first", "second").rank("min", descending=True))
-                coefficients["same_rank"] = float((ranks["first"] == ranks["second"]).mean())  # type: ignore[arg-type]
+                coefficients["same_rank"] = ranks.select((pl.col("first") == pl.col("second")).mean()).item()
             yield {"task": task, "first": first, "second": second, **counts, **coefficients}
 
 

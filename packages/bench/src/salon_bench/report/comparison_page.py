@@ -11,7 +11,7 @@ from salon_bench.report.thumbnails import SIDE, NoThumbnail, Thumbnail, thumbnai
 from salon_bench.runs.judged_files import JudgedFile, folders_of
 from salon_bench.runs.view import RunView
 from salon_console.page import Block, Fragment, PageSection, render_page
-from salon_console.templates import page_template, read_text
+from salon_console.templates import page_macros, read_text
 from salon_taxonomy.store_address import StoreAddress
 
 _WIDTH, _MIDDLE = 160, 80
@@ -55,7 +55,7 @@ def _drawn(comparison: Comparison) -> Fragment:
         {"cells": gap_cells(gap), "bold": gap.significant, "bar": _bar(gap, _reach(comparison.gaps, gap.dimension))}
         for gap in comparison.gaps
     ]
-    html = page_template("salon_bench.report", "comparison.html.jinja").module.differences(GAP_COLUMNS, rows, _WIDTH, _MIDDLE)  # type: ignore[attr-defined]
+    html = page_macros("salon_bench.report", "comparison.html.jinja").differences(GAP_COLUMNS, rows, _WIDTH, _MIDDLE)
     return Fragment(str(html), style=_style())
 
 
@@ -91,7 +91,7 @@ def _changes(store: StoreAddress, comparison: Comparison, side: int) -> Fragment
     pictures = {generation_id: small[source] for generation_id, source in sources.items()}
     names = (plain(f"A: {comparison.a.model}"), plain(f"B: {comparison.b.model}"))
     changes = [_change(each, pictures, names) for each in comparison.changes]
-    html = page_template("salon_bench.report", "comparison.html.jinja").module.changes(changes, comparison.changed)  # type: ignore[attr-defined]
+    html = page_macros("salon_bench.report", "comparison.html.jinja").changes(changes, comparison.changed)
     return Fragment(str(html), style=_style())
 
 

@@ -8,7 +8,7 @@ from salon_bench.report.gallery import plain, value_text
 from salon_bench.report.thumbnails import SIDE, NoThumbnail, Thumbnail, thumbnails
 from salon_bench.runs.judged_files import JudgedFile
 from salon_console.page import Figure, Fragment, PageSection, render_page
-from salon_console.templates import page_template, read_text
+from salon_console.templates import page_macros, read_text
 
 _CHART: Final = "The new build less the base, in margins, with both ends; left of −1 is worse."
 
@@ -41,7 +41,7 @@ def _worst(held: HeldBuilds, side: int) -> Fragment:
     files = [file for sides in wanted.values() for each in sides for file in each]
     small = thumbnails(files, side)
     prompts = [_prompt(name, rows[name], wanted[name], small, held.new.texts.get(name)) for name in rows]
-    html = page_template("salon_bench.report", "gate.html.jinja").module.worst(prompts)  # type: ignore[attr-defined]
+    html = page_macros("salon_bench.report", "gate.html.jinja").worst(prompts)
     style = "\n".join(read_text("salon_bench.report", name) for name in ("gallery.css", "gate.css"))
     return Fragment(str(html), style=style)
 

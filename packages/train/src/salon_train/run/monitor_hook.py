@@ -22,7 +22,6 @@ from salon_train.run.early_abort import DegeneratedError
 from salon_train.run.events import TrainingEvent, TrainingWatcher
 
 if TYPE_CHECKING:
-    from salon_train.image_policy.picture_monitors import PictureBoard
     from salon_train.run.completion_parsing import SampledCompletions
 
 _STATE: Final = "monitors.pickle"
@@ -91,7 +90,7 @@ class RunWatch:
     (:meth:`happened`, for evaluations) at once.
 
     Args:
-        board: the monitors.
+        board: the monitors, of completions or of pictures.
         section: what follows from a warning and from a stop.
         watcher: told what the monitors say.
         steps: optimizer steps of the whole run.
@@ -105,7 +104,7 @@ class RunWatch:
 
     def __init__(
         self,
-        board: "MonitorBoard | PictureBoard",
+        board: Any,
         section: MonitorsSection,
         watcher: TrainingWatcher,
         *,
@@ -113,7 +112,7 @@ class RunWatch:
         metric: str,
     ) -> None:
         self._metric = metric
-        self._board: Any = board
+        self._board = board
         self._section = section
         self._watcher = watcher
         self._steps = steps
@@ -196,8 +195,8 @@ class RunWatch:
             f"{self.go_on.format(verdict=alarm.verdict)}."
         )
 
-    def _tell(self, what: str, step: int, facts: Mapping[str, object]) -> None:
-        self._watcher.happened(TrainingEvent(what, step, self._steps, facts))  # type: ignore[arg-type]  # plain values
+    def _tell(self, what: str, step: int, facts: Mapping[str, Any]) -> None:
+        self._watcher.happened(TrainingEvent(what, step, self._steps, facts))
 
 
 def _told(reading: Reading) -> dict[str, object]:

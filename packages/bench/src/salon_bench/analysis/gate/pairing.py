@@ -228,18 +228,18 @@ def of_diversity(pairs: pl.DataFrame, rule: MeasureRule) -> PairedMeasure:
         raise InputError(
             "diversity needs two pictures or more of each prompt, not one of", value=single["prompt_id"][0], hint=hint
         )
-    margin, whole = rule.margin or 0.0, float(pairs["base"].mean() or 1.0) - 1.0  # type: ignore[arg-type] # of numbers
+    margin, whole = rule.margin or 0.0, (pairs.select(pl.mean("base")).item() or 1.0) - 1.0
     if margin >= whole:
         hint = f"Equal pictures have 1, and the base's {whole + 1.0:.4g} in the mean."
         raise InputError(
             "is as large as all diversity of the base:", key=f"measures.{DIVERSITY}.margin", value=margin, hint=hint
         )
-    size = float(pairs["pictures"].max()) - 1.0  # type: ignore[arg-type] # of integers
+    size = float(pairs.select(pl.max("pictures")).item()) - 1.0
     return PairedMeasure(DIVERSITY, pairs, rule, margin, lower=False, size=size, silence=size, seeds=_seeds(pairs))
 
 
 def _seeds(pairs: pl.DataFrame) -> int:
-    return int(pairs["pictures"].median() or 1)  # type: ignore[arg-type] # of integers
+    return int(pairs.select(pl.median("pictures")).item() or 1)
 
 
 def of_battles(battles: pl.DataFrame, rule: MeasureRule, base: str, new: str, prompts: Collection[str] = ()) -> PairedMeasure:

@@ -840,7 +840,7 @@ def _groups_alike(scores: "pl.DataFrame") -> "pl.DataFrame":
         return pl.col("weight").filter(pl.col("value").is_not_null()).sum().over("dimension", *among)
 
     paths = scores["task"].str.split("/")
-    depth = int(paths.list.len().max() or 1)  # type: ignore[arg-type]
+    depth = paths.to_frame().select(pl.all().list.len().max()).item() or 1
     levels = {f"level {number}": paths.list.head(number).list.join("/") for number in range(depth, 0, -1)}
     weighed = scores.with_columns(**levels)
     for level in levels:
