@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from salon_synthetic import imagine, png
 from salon_taxonomy.errors import InputError
 from salon_train.assessor.dry_run import dry_run
 from salon_train.configuration import read_configuration
+from salon_train.configuration.reward_model import configured
 from salon_train.models import hub
+from salon_train.reward_model.stage import train_reward_model
 
 SFT = "[sft]\nsteps = 2\nbatch = 8\n"
 
@@ -135,3 +138,19 @@ def test_what_is_in_the_cache_is_loaded_though_the_hub_hangs(
         assert len(calls) <= 2
     assert plan.own_configuration
     assert plan.tokens is not None
+
+
+def test_a_reward_model_asks_a_hub_that_hangs_once_too(tmp_path: Path, online: Callable[[str], None]) -> None:
+    rows = ["prompt_id,prompt,chosen,rejected,split"]
+    for number, split in enumerate(("train", "train", "test")):
+        for side in ("good", "bad"):
+            (tmp_path / f"{side}{number}.png").write_bytes(png(imagine("a red star", seed=number)))
+        rows.append(f"p{number},{number} red stars,good{number}.png,bad{number}.png,{split}")
+    (tmp_path / "pairs.csv").write_text("\n".join(rows) + "\n")
+    document = {"run": {"folder": str(tmp_path / "run")}, "preferences": {"file": str(tmp_path / "pairs.csv")}}
+    with listening(None) as (address, calls):
+        online(address)
+        with pytest.raises(InputError, match="does not answer: ReadTimeout") as error:
+            train_reward_model(configured({**document, "backbone": {"name": "nobody/nothing"}}))
+        assert len(calls) <= 2
+    assert "key 'backbone.name'" in str(error.value) and "hf download" in str(error.value)

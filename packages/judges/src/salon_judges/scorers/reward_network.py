@@ -75,6 +75,7 @@ class RewardNetwork(nn.Module):
         dtype: str = "float32",
         device: str = "cpu",
         unsure: bool = False,
+        local_files_only: bool = False,
         least_pixels: int | None = None,
         most_pixels: int | None = None,
     ) -> "RewardNetwork":
@@ -86,6 +87,7 @@ class RewardNetwork(nn.Module):
             dtype: of the backbone's weights.
             device: of torch.
             unsure: whether the head also gives a standard deviation.
+            local_files_only: whether the hub is left alone.
             least_pixels, most_pixels: width × height that a picture is scaled to, for processors that scale (Qwen's); None:
                 the processor's own.
 
@@ -95,11 +97,11 @@ class RewardNetwork(nn.Module):
         import transformers
 
         names: Any = transformers
-        options = {"revision": revision, "dtype": getattr(torch, dtype)}
+        options = {"revision": revision, "dtype": getattr(torch, dtype), "local_files_only": local_files_only}
         pixels = {"min_pixels": least_pixels, "max_pixels": most_pixels}
         limits = {name: value for name, value in pixels.items() if value is not None}
         try:
-            own = {"revision": revision, "trust_remote_code": False}
+            own = {"revision": revision, "trust_remote_code": False, "local_files_only": local_files_only}
             processor = names.AutoProcessor.from_pretrained(model, **own, **limits)
             kind = backbone_class(names.AutoConfig.from_pretrained(model, **own))
             backbone, loading = kind.from_pretrained(model, output_loading_info=True, **options)

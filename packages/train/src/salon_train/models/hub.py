@@ -39,10 +39,8 @@ def hub_problem(name: str) -> str | None:
     return None
 
 
-def not_found(problem: str, name: str, hub: str | None) -> InputError:
+def not_found(problem: str, name: str, hub: str | None, *, key: str = "model.name") -> InputError:
     """Return the error for a model that is neither on the hub nor here; ``hub`` is :func:`hub_problem`'s word."""
     if hub is not None:
-        return InputError(f"{problem} ({hub}; it is not in the cache):", key="model.name", value=name, hint=HINT)
-    return InputError(
-        f"{problem}:", key="model.name", value=name, hint="Name a folder, or download the model: hf download MODEL."
-    )
+        return InputError(f"{problem} ({hub}; it is not in the cache):", key=key, value=name, hint=HINT)
+    return InputError(f"{problem}:", key=key, value=name, hint="Name a folder, or download the model: hf download MODEL.")

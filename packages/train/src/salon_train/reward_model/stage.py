@@ -25,6 +25,7 @@ from salon_train.configuration.reward_model import BackboneSection, RewardModelC
 from salon_train.data.preferences import Preference, picture, read_preferences
 from salon_train.image_policy.diffusers_policy import checked_device
 from salon_train.image_policy.training import one_thread
+from salon_train.models.hub import hub_problem, not_found
 from salon_train.reward_model.held_out import held_out_numbers
 from salon_train.reward_model.losses import VoteModel
 from salon_train.run.callbacks import quiet
@@ -248,15 +249,20 @@ class _RewardModelRun:
 
 def _network(section: BackboneSection, *, unsure: bool) -> tuple[RewardNetwork, bool]:
     """Return the network with its weights that learn, and whether it has adapters."""
-    network = RewardNetwork.begin(
-        section.name,
-        revision=section.revision,
-        dtype="float32" if section.rank is None else section.dtype,
-        device=section.device,
-        unsure=unsure,
-        least_pixels=section.least_pixels,
-        most_pixels=section.most_pixels,
-    )
+    hub = hub_problem(section.name)
+    try:
+        network = RewardNetwork.begin(
+            section.name,
+            revision=section.revision,
+            dtype="float32" if section.rank is None else section.dtype,
+            device=section.device,
+            unsure=unsure,
+            local_files_only=hub is not None,
+            least_pixels=section.least_pixels,
+            most_pixels=section.most_pixels,
+        )
+    except InputError as error:
+        raise (error if hub is None else not_found(error.problem, section.name, hub, key="backbone.name")) from error
     if section.activation_checkpointing:
         network.backbone.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         network.backbone.disable_input_require_grads()  # which only reentrant checkpointing needs, and BLIP does not take
