@@ -255,11 +255,12 @@ def test_what_is_no_log_writes_nothing(tmp_path: Path, name: str, content: str, 
 def test_a_zip_with_a_damaged_sample_writes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a.eval"
     log = _inspect()
+    sample = json.dumps({"id": 1, "scores": {"includes": {"value": "C"}}})
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", json.dumps({key: log[key] for key in ("version", "status", "eval")}))
-        archive.writestr("samples/1_epoch_1.json", json.dumps(log["samples"][0]))  # type: ignore[index]
+        archive.writestr("samples/1_epoch_1.json", sample)
     content = bytearray(path.read_bytes())
-    content[content.index(b"samples/1_epoch_1.json") + 80] ^= 255
+    content[content.index(b"samples/1_epoch_1.json") + 50] ^= 255
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"is damaged: samples/1_epoch_1\.json"):
         import_log(read_log(path), tmp_path / "results")

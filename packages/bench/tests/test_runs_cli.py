@@ -101,6 +101,18 @@ def test_what_is_allowed_to_be_left_is_exit_code_zero(pictures: Path) -> None:
     assert "Work is left" in left.stderr
 
 
+def test_the_judges_of_a_command_share_its_limits(pictures: Path) -> None:
+    with serving(Script(rule=fixed("3"))) as one, serving(Script(rule=fixed("3"))) as two:
+        more = ("--judge", f"vllm:second@{two.url}", "--concurrency", 1)
+        assert run(pictures, one.url, *more, "--max-calls", 10).exit_code == 1
+        assert (one.stats.requests, two.stats.requests) == (8, 2)
+        nothing_begun = run(pictures, one.url, *more, "--deadline", 1e-9, "--allow-incomplete")
+        assert nothing_begun.exit_code == 0, nothing_begun.output
+        assert "not begun" in nothing_begun.stderr
+        assert run(pictures, one.url, *more, "--max-calls", 6).exit_code == 0
+        assert (one.stats.requests, two.stats.requests) == (8, 8)
+
+
 def test_a_server_that_refuses_leaves_cases_open(pictures: Path) -> None:
     with serving(Script(rule=fixed("3"), lines=(ScriptLine(body='{"error": "no"}', status=400, times=1),))) as server:
         refused = run(pictures, server.url)
