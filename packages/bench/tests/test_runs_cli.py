@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 import duckdb
+import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 from number_suite import NumberSuite
@@ -239,6 +240,25 @@ def test_no_log_is_added_to_a_picture_a_table_or_any_other_file_that_is_no_log(p
         for _ in range(2):  # a log is added to
             assert run(pictures, server.url, "--log-json", tmp_path / "log.jsonl").exit_code == 0
     assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_panel_of_a_run_that_was_removed_and_repeated_has_its_new_numbers(pictures: Path) -> None:
+    def judged(one: str, two: str) -> dict[str, object]:
+        words = ("--model", "ours", "--generations", pictures, "--judge", f"vllm:one@{one}", "--judge", f"vllm:two@{two}")
+        done = salon("run", "numbers", *words, "--format", "json")
+        assert done.exit_code == 0, done.output
+        panel: dict[str, object] = json.loads(done.stdout)[2]
+        return panel
+
+    with serving(Script(rule=fixed("3"))) as one, serving(Script(rule=fixed("5"))) as two:
+        before = judged(one.url, two.url)
+    store = ResultStore.open(Path("results"))
+    [wrong] = store.read("runs").filter(pl.col("judge") == "one").collect()["run_id"]
+    store.remove(wrong)
+    with serving(Script(rule=fixed("4"))) as one, serving(Script(rule=fixed("5"))) as two:
+        after = judged(one.url, two.url)
+    [old, new] = [panel["models"][0]["table"][0]["value"] for panel in (before, after)]  # type: ignore[index]
+    assert (old, new) == (8.0, 9.0)
 
 
 def test_one_judge_named_twice_is_no_panel_and_nobody_is_asked(pictures: Path) -> None:
