@@ -12,20 +12,21 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from small_arena import Clock, seen, write_material
+from sqlalchemy import Connection, insert
 from test_arena_follows_mef import known_pairs
 
 from salon_arena import ArenaDatabase, export_answers, read_material, vote_service
 from salon_arena.admin import Action, act
 from salon_arena.battles import BattleRules
 from salon_arena.board import LiveBoard
-from salon_arena.chain import link_value, row_digest
+from salon_arena.chain import bind, link_value, row_digest
 from salon_arena.conversion import HEAD
 from salon_arena.errors import RefusedError
 from salon_arena.people import forget
 from salon_arena.publishing import PublishedBoard
 from salon_arena.quality import _write_flags
 from salon_arena.service import AnswerBody
-from salon_arena.tables import BOUND, CHAIN, UNBOUND_SETTINGS
+from salon_arena.tables import BOUND, CHAIN, RATERS, UNBOUND_SETTINGS
 from salon_arena.verify import verify_answers
 from salon_console import main
 
@@ -256,4 +257,20 @@ def test_whatever_a_server_and_its_commands_write_is_bound(voted: Path, tmp_path
             assert verify_answers(database).problems == (), words
     with ArenaDatabase.open(voted) as database:
         export_answers(database, tmp_path / "store")
+        assert verify_answers(database).problems == ()
+
+
+def test_one_transaction_may_write_more_rows_than_a_statement_takes_values(tmp_path: Path) -> None:
+    """An import of labels is one transaction, however many answers the file has; SQLite has a limit of values."""
+
+    def work(connection: Connection) -> None:
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        driver.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 10_500)
+        raters = [f"rater-{number}" for number in range(11_000)]
+        connection.execute(insert(RATERS), [{"rater_id": rater, "created_at": 0, "role": "rater"} for rater in raters])
+        bind(connection, RATERS, *raters)
+
+    with ArenaDatabase.open(tmp_path / "arena.db") as database:
+        database.write(work).result()
         assert verify_answers(database).problems == ()

@@ -238,6 +238,10 @@ def test_reviews_of_evalscope_show_the_pictures_that_were_scored(tmp_path: Path)
         ("d_samples_t.jsonl", '{"doc_id": 1, "acc": 1}\n\nnonsense\n', "line 3"),
         ("d_samples_t.jsonl", '{"doc_id": 1, "acc": "high"}\n', "has no number"),
         ("d_results.json", "{}", "no samples, only their means"),
+        ("d_samples_t.jsonl", '{"doc_id": 1, "acc": 1, "input": ' + "[" * 100_000 + "\n", "is no JSON"),
+        ("d_samples_t.jsonl", '{"doc_id": 1, "' + "d" * 500 + '": 1}\n', "at most 400 characters"),
+        ("a.json", json.dumps(_inspect("m" * 500)), "subject_model.*at most 400 characters"),
+        ("a.json", json.dumps(_inspect(epoch="x")), "epoch is no number"),
     ],
 )
 def test_what_is_no_log_writes_nothing(tmp_path: Path, name: str, content: str, problem: str) -> None:
@@ -246,6 +250,37 @@ def test_what_is_no_log_writes_nothing(tmp_path: Path, name: str, content: str, 
     with pytest.raises(InputError, match=problem):
         import_log(read_log(path), tmp_path / "results")
     assert not (tmp_path / "results").exists()
+
+
+def test_a_zip_with_a_damaged_sample_writes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.eval"
+    log = _inspect()
+    sample = json.dumps({"id": 1, "scores": {"includes": {"value": "C"}}})
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps({key: log[key] for key in ("version", "status", "eval")}))
+        archive.writestr("samples/1_epoch_1.json", sample)
+    content = bytearray(path.read_bytes())
+    content[content.index(b"samples/1_epoch_1.json") + 50] ^= 255
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"is damaged: samples/1_epoch_1\.json"):
+        import_log(read_log(path), tmp_path / "results")
+    assert not (tmp_path / "results").exists()
+
+
+def test_odd_values_of_a_log_cost_no_sample(tmp_path: Path) -> None:
+    """Numbers beyond a float are missing; long ids that begin alike are two; half a surrogate pair and long names are words."""
+    image = {"type": "image", "image": "x" * 5000 + ".png"}
+    words = [{"role": "user", "content": [{"type": "text", "text": "a\ud83d"}, image]}]
+    log = _inspect(input=words, scores={"includes": {"value": 10**400}})
+    assert isinstance(log["eval"], dict)
+    assert isinstance(log["samples"], list)
+    log["eval"]["created"] = "yesterday"
+    log["samples"] = [{**log["samples"][0], "id": "y" * 250 + end} for end in "ab"]
+    path = _written(tmp_path, log)
+    done = import_log(read_log(path), tmp_path / "results")
+    scores = ResultStore.open(tmp_path / "results").read("scores").filter(pl.col("dimension") == "includes").collect()
+    assert (done.samples, scores.height, scores["unscored_reason"].to_list()) == (2, 2, ["malformed"] * 2)
+    assert set(ResultStore.open(tmp_path / "results").read("prompts").collect()["text"]) == {"a\ufffd"}
 
 
 def test_the_command_imports_a_folder_and_says_what_was_left_out(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 import duckdb
+import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 from number_suite import NumberSuite
@@ -99,6 +100,18 @@ def test_what_is_allowed_to_be_left_is_exit_code_zero(pictures: Path) -> None:
         left = run(pictures, server.url, "--max-calls", 3, "--allow-incomplete")
     assert left.exit_code == 0
     assert "Work is left" in left.stderr
+
+
+def test_the_judges_of_a_command_share_its_limits(pictures: Path) -> None:
+    with serving(Script(rule=fixed("3"))) as one, serving(Script(rule=fixed("3"))) as two:
+        more = ("--judge", f"vllm:second@{two.url}", "--concurrency", 1)
+        assert run(pictures, one.url, *more, "--max-calls", 10).exit_code == 1
+        assert (one.stats.requests, two.stats.requests) == (8, 2)
+        nothing_begun = run(pictures, one.url, *more, "--deadline", 1e-9, "--allow-incomplete")
+        assert nothing_begun.exit_code == 0, nothing_begun.output
+        assert "not begun" in nothing_begun.stderr
+        assert run(pictures, one.url, *more, "--max-calls", 6).exit_code == 0
+        assert (one.stats.requests, two.stats.requests) == (8, 8)
 
 
 def test_a_server_that_refuses_leaves_cases_open(pictures: Path) -> None:
@@ -227,6 +240,25 @@ def test_no_log_is_added_to_a_picture_a_table_or_any_other_file_that_is_no_log(p
         for _ in range(2):  # a log is added to
             assert run(pictures, server.url, "--log-json", tmp_path / "log.jsonl").exit_code == 0
     assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_panel_of_a_run_that_was_removed_and_repeated_has_its_new_numbers(pictures: Path) -> None:
+    def judged(one: str, two: str) -> dict[str, object]:
+        words = ("--model", "ours", "--generations", pictures, "--judge", f"vllm:one@{one}", "--judge", f"vllm:two@{two}")
+        done = salon("run", "numbers", *words, "--format", "json")
+        assert done.exit_code == 0, done.output
+        panel: dict[str, object] = json.loads(done.stdout)[2]
+        return panel
+
+    with serving(Script(rule=fixed("3"))) as one, serving(Script(rule=fixed("5"))) as two:
+        before = judged(one.url, two.url)
+    store = ResultStore.open(Path("results"))
+    [wrong] = store.read("runs").filter(pl.col("judge") == "one").collect()["run_id"]
+    store.remove(wrong)
+    with serving(Script(rule=fixed("4"))) as one, serving(Script(rule=fixed("5"))) as two:
+        after = judged(one.url, two.url)
+    [old, new] = [panel["models"][0]["table"][0]["value"] for panel in (before, after)]  # type: ignore[index]
+    assert (old, new) == (8.0, 9.0)
 
 
 def test_one_judge_named_twice_is_no_panel_and_nobody_is_asked(pictures: Path) -> None:

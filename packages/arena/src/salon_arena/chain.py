@@ -20,6 +20,8 @@ Key = str | int | tuple[str, ...]
 """The value of a primary key."""
 _WRITTEN: Final = "rows to be bound"
 _SEPARATOR: Final = "\x1f"
+_KEYS_AT_ONCE: Final = 10_000
+"""SQLite may refuse more than 32,766 values in a statement, Postgres more than 65,535."""
 
 
 class ChainLink(NamedTuple):
@@ -77,7 +79,11 @@ def append_link(connection: Connection) -> ChainLink:
     written: Mapping[str, set[Key]] = connection.info.pop(_WRITTEN, {})
     rows: list[list[str | None]] = []
     for name, keys in sorted(written.items()):
-        digests = {key_of(row, name): row_digest(row) for row in connection.execute(_ROWS[name], {"keys": list(keys)})}
+        digests: dict[str, str] = {}
+        every = list(keys)
+        for start in range(0, len(every), _KEYS_AT_ONCE):
+            some = connection.execute(_ROWS[name], {"keys": every[start : start + _KEYS_AT_ONCE]})
+            digests.update((key_of(row, name), row_digest(row)) for row in some)
         rows += [[name, text, digests.get(text)] for text in sorted(_text(key) for key in keys)]
     return add_link(connection, last, rows) if rows else last
 

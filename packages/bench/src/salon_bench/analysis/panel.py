@@ -7,6 +7,7 @@ this is a function of rows and can be computed again at any time.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from itertools import combinations
 from typing import Any
 
@@ -115,7 +116,7 @@ def _agreed(task: str, dimension: str, counts: Sequence[tuple[int, int, float]],
 def judge_together(plans: Sequence[RunPlan], store: StoreAddress) -> Panel:
     """Combine the runs of several judges into the rows of a panel, and store them.
 
-    Combining the same rows again changes nothing; once a member has more rows, the panel's run gets another id.
+    Combining the same rows again changes nothing; once a member has more or other rows, the panel's run gets another id.
 
     Raises:
         InputError: for fewer than two members, or two with one name and version.
@@ -126,7 +127,7 @@ def judge_together(plans: Sequence[RunPlan], store: StoreAddress) -> Panel:
     views = {name: RunView(store, plan.run_id) for name, plan in zip(names, plans, strict=True)}
     scores = {name: view.scores for name, view in views.items()}
     labels = {name: view.assessments for name, view in views.items()}
-    rows = {name: frame.height + labels[name].height for name, frame in scores.items()}
+    rows = {name: _content(frame, labels[name]) for name, frame in scores.items()}
     made_of: dict[str, Digestible] = {
         "rule": RULE,
         "members": {plan.run_id: rows[name] for name, plan in zip(names, plans, strict=True)},
@@ -158,3 +159,9 @@ def judge_together(plans: Sequence[RunPlan], store: StoreAddress) -> Panel:
         opened.append("run_prompts", used, run_id=run_id, on_duplicate="skip")
         opened.append("run_events", [event], run_id=run_id, on_duplicate="skip")
     return Panel(run_id, agreement(scores), label_agreement(labels))
+
+
+def _content(scores: pl.DataFrame, labels: pl.DataFrame) -> str:
+    """Return the SHA-256 of what a member's rows say, in any order."""
+    frames = (scores.select(*_ITEM, "value"), labels.select(*_LABEL, "present"))
+    return sha256("".join(frame.sort(frame.columns).write_csv() for frame in frames).encode()).hexdigest()

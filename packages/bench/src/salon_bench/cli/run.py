@@ -20,6 +20,7 @@ from salon_taxonomy.verdict import Reason
 if TYPE_CHECKING:
     from salon_bench.runs.plan import LoadedPlan, RunPlan
     from salon_bench.suites.contract.suite import Suite
+    from salon_judges.asking.spending import Spending
     from salon_taxonomy.protocols import Judge
 
     JudgedPlan: TypeAlias = tuple[LoadedPlan, Judge, Judge | None]
@@ -264,14 +265,19 @@ def _refuse_twins(plans: "Sequence[RunPlan]") -> None:
 def judge_all(plans: "Sequence[JudgedPlan]", store: StoreAddress, *, work: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Start or continue the runs, one after the other until one is stopped, and return their reports.
 
+    They share the limits of the command.
+
     Raises:
         InputError: two of them have one name in tables; or as of a run.
     """
+    from salon_judges.asking.spending import Spending
+
     _refuse_twins([each.plan for each, _, _ in plans])
+    spending = Spending(limits_of(work))
     reports: list[dict[str, Any]] = []
     for plan, judge, helper in plans:
-        if STOPPED_BY not in command_state():
-            reports.append(_judged(plan, judge, helper, store, work=work))
+        if STOPPED_BY not in command_state() and spending.refusal() is None:
+            reports.append(_judged(plan, judge, helper, store, work=work, spending=spending))
     return reports
 
 
@@ -282,8 +288,12 @@ def _judged(
     store: StoreAddress,
     *,
     work: Mapping[str, Any],
+    spending: "Spending",
 ) -> dict[str, Any]:
-    """Start the run or go on with it, and report; a finished one is reported as it stands."""
+    """Start the run or go on with it, and report; a finished one is reported as it stands.
+
+    What it spends is added to ``spending``, whose limits it keeps.
+    """
     import asyncio
 
     from salon_bench.cli.reporting import MOST_NAMED, announce_continues, announce_start, problem_of, report_of, shortened
@@ -306,7 +316,7 @@ def _judged(
             judge,
             store,
             extractor=extractor,
-            limits=limits_of(work),
+            limits=spending.left(),
             pace=pace_of(judge, work),
             keep_lost=work["allow_incomplete"],
             watcher=watcher,
@@ -316,6 +326,7 @@ def _judged(
         )
         try:
             outcome = asyncio.run(job)
+            spending.add(outcome.progress)
         except FinishedError as error:
             announce_continues(error.status)
             outcome = None
@@ -350,7 +361,10 @@ def refuse_incomplete(
                 raise IncompleteError(f"work is left: {left}\n{hint}")
     waiting = [plan.plan.run_id for plan, _, _ in plans[len(reports) :]]
     if waiting:
-        raise IncompleteError(f"work is left: not begun: {', '.join(waiting)}\nThe same command again begins them.")
+        left = f"not begun: {', '.join(waiting)}\nThe same command again begins them."
+        if not allowed or STOPPED_BY in command_state():
+            raise IncompleteError(f"work is left: {left}")
+        click.echo(f"Work is left: {left}", err=True)
 
 
 def _panel(plans: "Sequence[LoadedPlan]", suite: "Suite", store: StoreAddress) -> dict[str, Any]:

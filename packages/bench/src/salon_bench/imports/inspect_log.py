@@ -7,7 +7,9 @@ count 0. A value with several names becomes a number for each.
 import io
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -52,10 +54,16 @@ def read_inspect(path: Path) -> ForeignLog:
         spec["model"],
         " + ".join(judges)[:400] or "no scorer",
         digest("scorers", [str(each) for each in facts])[:12],
-        datetime.fromisoformat(spec["created"]) if isinstance(spec.get("created"), str) else None,
+        _moment(spec.get("created")),
         (_sample(each, names, path) for each in samples),
         () if status in ("success", None) else (f"{path.name}: the evaluation ended with status {status!r}",),
     )
+
+
+def _moment(text: object) -> datetime | None:
+    with suppress(ValueError, TypeError):
+        return datetime.fromisoformat(text)  # type: ignore[arg-type]
+    return None
 
 
 def _archive(path: Path) -> tuple[dict[str, Any], Iterator[Any]]:
@@ -72,6 +80,13 @@ def _archive(path: Path) -> tuple[dict[str, Any], Iterator[Any]]:
 
 
 def _member(path: Path, member: zipfile.ZipInfo) -> str | bytes:
+    try:
+        return _unpacked(path, member)
+    except (OSError, zipfile.BadZipFile, zlib.error, RuntimeError, UnicodeDecodeError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"is damaged: {member.filename} cannot be unpacked", source=path) from error
+
+
+def _unpacked(path: Path, member: zipfile.ZipInfo) -> str | bytes:
     if member.compress_type != _ZSTANDARD:
         with zipfile.ZipFile(path) as archive:
             return archive.read(member)
@@ -92,6 +107,9 @@ def _model(scorer: Mapping[str, Any]) -> str | None:
 def _sample(sample: object, scorers: list[str], path: Path) -> LogSample:
     if not isinstance(sample, Mapping) or "id" not in sample:
         raise InputError("holds a sample without an id", source=path)
+    epoch = sample.get("epoch") or 1
+    if not isinstance(epoch, int):
+        raise InputError("holds a sample whose epoch is no number:", source=path, value=epoch)
     scores = fields_of(sample.get("scores"))
     numbers: dict[str, float | Reason] = {}
     replies: dict[str, str] = {}
@@ -112,7 +130,7 @@ def _sample(sample: object, scorers: list[str], path: Path) -> LogSample:
     category = fields_of(sample.get("metadata")).get("category")
     return LogSample(
         str(sample["id"]),
-        int(sample.get("epoch") or 1) - 1,
+        epoch - 1,
         asked(sample.get("input")),
         category if isinstance(category, str) and category else None,
         numbers,

@@ -6,13 +6,15 @@ file ── inspect_log, lmms_eval, evalscope ──► ForeignLog ── rows �
 import base64
 import binascii
 import json
-import math
+import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from salon_taxonomy.answers.reading import without_surrogates
 from salon_taxonomy.errors import InputError, missing_path
 from salon_taxonomy.verdict import Reason
 
@@ -83,7 +85,7 @@ def number(value: object) -> float | Reason | None:
     """
     if not isinstance(value, bool | int | float):
         return None
-    return float(value) if math.isfinite(value) else Reason.MALFORMED
+    return float(value) if abs(value) <= sys.float_info.max else Reason.MALFORMED
 
 
 def fields_of(value: object) -> Mapping[str, Any]:
@@ -92,14 +94,16 @@ def fields_of(value: object) -> Mapping[str, Any]:
 
 
 def json_object(text: str | bytes, path: Path, line: int | None = None) -> dict[str, Any]:
-    """Parse a JSON object.
+    """Parse a JSON object; lone surrogates, which no file can hold, become U+FFFD.
 
     Raises:
         InputError: the text is something else.
     """
     try:
         value = json.loads(text)
-    except ValueError as error:
+        if b"\\ud" in (text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")).lower():
+            value = json.loads(without_surrogates(json.dumps(value, ensure_ascii=False)))
+    except (ValueError, RecursionError) as error:
         raise InputError("is no JSON", source=path, line=line, value=str(error)[:120]) from error
     if not isinstance(value, dict):
         raise InputError("must be a JSON object, not", source=path, line=line, value=type(value).__name__)
@@ -165,5 +169,8 @@ def picture(address: object, folder: Path) -> Path | tuple[bytes, str] | None:
             return None
     if not address.lower().endswith(PICTURES) or "\0" in address:
         return None
-    paths = [Path(address.removeprefix("file://")), folder / address]
-    return next((path.resolve() for path in paths if path.is_file()), None)
+    for path in (Path(address.removeprefix("file://")), folder / address):
+        with suppress(OSError):  # a name that is too long
+            if path.is_file():
+                return path.resolve()
+    return None

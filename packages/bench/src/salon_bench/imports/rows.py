@@ -8,6 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from pydantic import ValidationError
+
 from salon_bench.imports.evalscope import read_evalscope
 from salon_bench.imports.inspect_log import read_inspect
 from salon_bench.imports.lmms_eval import read_lmms_eval
@@ -24,6 +26,7 @@ from salon_taxonomy.whole_files import write_whole
 _ENDINGS: Final = (".eval", ".json", ".jsonl")
 _ANSWER: Final = "answer"
 """The step of the row of ``judge_calls`` that has the model's own words."""
+_LONGEST_ID: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,19 +114,23 @@ def import_log(log: ForeignLog, store: StoreAddress) -> ImportedRun:
     run_id = f"{log.tool}-{digest('log', [suite, log.model, file_sha256(log.path)])[:12]}"
     counts: Counter[str] = Counter()
     folder = None if is_url(store) else Path(f"{Path(store).resolve()}-pictures")
-    rows = list(_rows(log, suite, run_id, folder, counts))
+    try:
+        run = Run(
+            run_id=run_id,
+            suite=suite,
+            subject_model=log.model,
+            judge=log.judge,
+            judge_version=log.judge_version,
+            source=str(log.path),
+            salon_version=version("salon-bench"),
+            started_at=log.created,
+        )
+        rows = list(_rows(log, suite, run_id, folder, counts))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise InputError(first["msg"], source=log.path, column=str(first["loc"][0]), value=str(first["input"])[:80]) from error
     if not counts["scored"] + counts["unscored"]:
         raise InputError("has no number of a sample", source=log.path)
-    run = Run(
-        run_id=run_id,
-        suite=suite,
-        subject_model=log.model,
-        judge=log.judge,
-        judge_version=log.judge_version,
-        source=str(log.path),
-        salon_version=version("salon-bench"),
-        started_at=log.created,
-    )
     with ResultStore.open(store).journal(run_id, sync_every=1_000_000) as journal:
         for table, row in rows:
             journal.add(table, row)
@@ -158,7 +165,9 @@ def _rows(log: ForeignLog, suite: str, run_id: str, folder: Path | None, counts:
             counts["blank"] += 1
             continue
         counts["samples"] += 1
-        prompt_id = sample.sample_id[:200] or "-"
+        prompt_id = sample.sample_id or "-"
+        if len(prompt_id) > _LONGEST_ID:  # others may begin alike
+            prompt_id = f"{prompt_id[:180]}-{digest('id', prompt_id)[:16]}"
         generation_id = digest("imported", [run_id, prompt_id, sample.repeat])
         if sample.text and prompt_id not in prompts:
             prompts.add(prompt_id)
