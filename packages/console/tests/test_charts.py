@@ -567,6 +567,13 @@ def test_of_many_points_the_lowest_and_highest_of_every_stretch_are_drawn() -> N
     ]
 
 
+def test_a_ninth_colour_is_the_first_and_a_fifth_dash_the_first_in_lines_dots_bands_and_keys() -> None:
+    curve = Curve("a", {1.0: 2.0, 2.0: 3.0}, 9, 5, band={1.0: (1.0, 2.5), 2.0: (2.0, 3.5)})
+    picture = Drawing(LineChart("t", [curve], [LegendEntry("a", 9, 5)]).svg())
+    classes = [each["class"] for tag in ("path", "circle") for each in picture.all(tag) if "grid" not in each["class"]]
+    assert classes == ["line c1 d1", "band c1", "line c1 d1", "dot c1", "dot c1"]
+
+
 def test_dots_are_drawn_of_forty_points_and_beyond_that_of_lone_ones() -> None:
     for count, dots in ((40, 40), (41, 0)):
         assert LineChart("t", [Curve("a", {float(x): 1.0 for x in range(count)})]).html().count("<circle") == dots
