@@ -245,6 +245,18 @@ def test_a_forest_plot_as_a_picture_holds_its_rows_on_one_axis(drawn, reference)
         assert any(text == sign and at == end and 0 < y - float(circles[rows.index(row)]["cy"]) < 8 for text, at, y in arrows)
 
 
+@for_each(("sign", "low", "high"), [("‹", -900.0, 8.0), ("›", -8.0, 900.0)])
+def test_an_arrow_stands_at_the_end_of_an_axis_that_ends_at_nought(sign: str, low: float, high: float) -> None:
+    values = [value if sign == "‹" else -value for value in (0.0, 100.0, 200.0, 300.0)]
+    near = [PlotRow("near", value, value - 5 * (value != 0), value + 5 * (value != 0)) for value in values]
+    far = PlotRow("far", values[1], values[1] + low, values[1] + high)
+    picture = Drawing(ForestPlot("Elo", [*near, far]).svg())
+    grid = [float(line["x1"]) for line in picture.all("line") if line.get("opacity") == "0.15"]
+    nought = next(x for text, x, _ in picture.texts() if text in ("0", "-0"))
+    assert nought == (grid[0] if sign == "‹" else grid[-1])
+    assert [x for text, x, _ in picture.texts() if text == sign] == [nought]
+
+
 def test_a_plot_in_a_page_is_transparent_and_in_the_colour_of_the_text_and_alone_dark_on_white() -> None:
     plot = ForestPlot("Elo", [PlotRow("x", 2.0, 1.0, 3.0)], 2.5)
     alone, inline = plot.svg(), plot.svg(inline=True)
