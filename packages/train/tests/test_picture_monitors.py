@@ -1,6 +1,7 @@
 """Monitors of pictures: what moves a number and what must not, too little to read, and resumption."""
 
 import pickle
+import re
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
@@ -316,3 +317,15 @@ def test_policies_that_learn_honestly_seldom_ring_and_what_is_planted_is_found(t
     assert int(clean.split()[1]) <= 10, clean
     found = [line for line in told.output.splitlines() if line.startswith("planted ")]
     assert len(found) == len(CASES) and all(int(line.split(": ")[1].split()[0]) >= 19 for line in found), found
+
+
+def test_thresholds_are_those_that_the_page_prints():
+    page = (Path(__file__).parents[3] / "docs" / "monitors.md").read_text(encoding="utf-8").partition("## Pictures")[2]
+    printed = {
+        name: (float(warn), float(stop))
+        for name, warn, stop in re.findall(r"^\| `(\w+)` \| .* \| ([\d.]+) \| ([\d.]+) \| [^|]+ \|$", page, re.MULTILINE)
+    }
+    assert {name: (kind.warn, kind.stop) for name, kind in PICTURE_MONITORS.items()}.items() <= printed.items()
+    for name in PICTURE_MONITORS:
+        own = PictureMonitor(name)
+        assert (own.thresholds.warn, own.thresholds.stop) == printed[name]
