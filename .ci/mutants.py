@@ -4,6 +4,7 @@
     just mutants --since main                     of the files that differ from main
     just mutants ranking --files '*/sandwich.py'  of some files
     just mutants store --measured touched.db      measure once, and again only when that file is gone
+    just mutants train --slow                     with the tests that CI runs after the others, which take many minutes
 
 A change is a comparison, a sign, `and`/`or`, a `not`, a number or a boolean turned into another; it is made in a copy of the
 package. What tests of all packages touch a line is measured first, in one run of all. A change that a test fails or does
@@ -30,6 +31,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+SLOW = ["-m", "not study and not browser"]
 MOST_TESTS = 240
 """Tests that are run for one change: of those that touch its line, one case of each first, then a second one of each."""
 _COMPARED = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -83,11 +85,11 @@ def changed_texts(path: Path) -> Iterator[tuple[int, str]]:
         yield node.lineno, source.decode()
 
 
-def measure(data: Path) -> None:
-    """Run all tests and note in the file ``data`` which of them touch each line of all packages."""
+def measure(data: Path, more: list[str]) -> None:
+    """Run all tests, with more options, and note in the file ``data`` which of them touch each line of all packages."""
     sources = [f"--cov={path}" for path in sorted((ROOT / "packages").glob("*/src"))]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *sources, "--cov-context=test", "--cov-report="]
-    if subprocess.run(command, cwd=ROOT, env={**os.environ, "COVERAGE_FILE": str(data)}, check=False).returncode:
+    if subprocess.run([*command, *more], cwd=ROOT, env={**os.environ, "COVERAGE_FILE": str(data)}, check=False).returncode:
         print("Some tests fail without any change; a change that only they could tell counts as killed.")
 
 
@@ -127,7 +129,7 @@ def in_turn(names: Iterable[str], touched: Mapping[str, int]) -> Iterator[str]:
     yield from (name for turn in zip_longest(*cases.values()) for name in turn if name is not None)
 
 
-def survives(package: str, change: tuple[Path, int, str, list[str]]) -> bool:
+def survives(package: str, more: list[str], change: tuple[Path, int, str, list[str]]) -> bool:
     """Whether all tests pass on a copy of the package with a file changed."""
     file, _, text, tests = change
     source = ROOT / "packages" / package / "src"
@@ -135,11 +137,12 @@ def survives(package: str, change: tuple[Path, int, str, list[str]]) -> bool:
         copy = Path(folder) / "src"
         shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
         (copy / file).write_text(text, "utf-8")
-        environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+        paths = os.pathsep.join([str(copy), *filter(None, [os.environ.get("PYTHONPATH")])])
+        environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
         # An example in the package's own file would import that file, unchanged, for all tests after it.
         chosen = [name.replace(f"packages/{package}/src/", f"{copy}/") for name in tests[:MOST_TESTS]]
         command = [sys.executable, "-m", "pytest", "-c", "pyproject.toml", f"--rootdir={ROOT}", "-n", "0", "-x", "-q",
-                   "-p", "no:cacheprovider", "--timeout=120", *chosen]  # fmt: skip
+                   "-p", "no:cacheprovider", "--timeout=120", *more, *chosen]  # fmt: skip
         try:
             done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=600, check=False)
         except subprocess.TimeoutExpired:
@@ -156,12 +159,14 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=60, help="changes of each package")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--measured", type=Path, help="a file that keeps which tests touch which line, for the next call")
+    parser.add_argument("--slow", action="store_true", help="with the tests marked slow")
     options = parser.parse_args()
+    more = SLOW if options.slow else []
     git = ["git", "diff", "--name-only", options.since, "--", "packages/*/src/*.py"]
     differing = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     data = options.measured or Path(tempfile.mkdtemp()) / "coverage"
     if not data.exists():
-        measure(data)
+        measure(data, more)
     for package in options.packages or sorted({name.split("/")[1] for name in differing}):
         source = ROOT / "packages" / package / "src"
         paths = [path for path in sorted(source.rglob("*.py")) if fnmatch(str(path), options.files)]
@@ -172,7 +177,7 @@ def main() -> None:
         tests = touching(package, data)
         run = [(file, line, text, tests[str(file), line]) for file, line, text in chosen if tests.get((str(file), line))]
         with ThreadPoolExecutor(2) as pool:
-            alive = list(pool.map(partial(survives, package), run))
+            alive = list(pool.map(partial(survives, package, more), run))
         left = [("survived", *each[:3]) for each, lives in zip(run, alive, strict=True) if lives]
         never = [("never run", *each) for each in chosen if not tests.get((str(each[0]), each[1]))]
         for kind, file, line, text in [*never, *left]:

@@ -90,6 +90,17 @@ def test_the_suite_and_the_files_give_the_same_numbers(pairs):
     assert summary.table["scored"][0] + summary.table["unscored"][0] == len(pairs)
 
 
+def test_truth_and_answers_are_in_the_alphabetical_order_of_images():
+    flawed = labels('{"L2: Abnormal Human Anatomy": []}')
+    pairs = [(flawed if number % 3 else NORMAL, Scored(flawed if number % 2 else NORMAL)) for number in range(60)]
+    rows = rows_of(pairs)
+    truth, found = outcomes_in(rows.sample(fraction=1, shuffle=True, seed=1))
+    ids = rows["prompt_id"].unique().sort().to_list()
+    order = [rows["prompt_id"].unique(maintain_order=True).to_list().index(name) for name in ids]
+    assert truth == [pairs[place][0] for place in order]
+    assert [each.answer for each in found] == [pairs[place][1].value for place in order]
+
+
 def test_the_summary_names_every_main_label_with_f1_first():
     table = suite.aggregate(rows_of([(NORMAL, Scored(NORMAL))]), pl.DataFrame()).table
     assert table["group"].to_list() == [None] * 9 + ["precision"] * 9 + ["recall"] * 9

@@ -179,3 +179,81 @@ def test_the_command_plans_limits_of_two_folders(tmp_path: Path, monkeypatch: py
     [row] = json.loads(result.stdout)["rows"]
     assert row["seeds"] == 2 and row["pictures"] == 2 * row["prompts"]
     assert CliRunner().invoke(main, [*words[:3], *words[4:]]).exit_code == 2  # one folder
+
+
+@pytest.fixture
+def pilots(tmp_path: Path) -> list[str]:
+    """Tables of scores of a base and of another build, which have two measures."""
+    names = []
+    for number, values in enumerate(shifts(0.0, 60)(np.random.default_rng(3))):
+        rows = pl.concat([scores(values), scores(values).with_columns(dimension=pl.lit("truth"))])
+        rows.write_parquet(path := tmp_path / f"pilot{number}.parquet")
+        names.append(str(path))
+    return names
+
+
+def command(*words: str) -> tuple[int, dict, str]:
+    result = CliRunner().invoke(main, ["results", "plan-gate", *words, "--format", "json"])
+    return result.exit_code, json.loads(result.stdout) if not result.exit_code else {}, result.output
+
+
+def test_the_command_plans_every_measure_and_margin_or_those_that_are_asked_for(
+    pilots: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "STUDIES", 100)
+    code, made, text = command(*pilots, "--margin", "0.5", "--margin", "0.8")
+    assert code == 0, text
+    assert [(row["measure"], row["margin"]) for row in made["rows"]] == [
+        ("beauty", 0.5), ("beauty", 0.8), ("truth", 0.5), ("truth", 0.8)]  # fmt: skip
+    assert (made["power"], made["level"], len(made["variances"])) == (0.8, 0.05, 2)
+    code, made, _ = command(*pilots, "--margin", "0.5", "--measure", "truth", "--power", "0.9")
+    assert [row["measure"] for row in made["rows"]] == ["truth"] and made["power"] == 0.9
+    (tmp_path / "gate.toml").write_text("level = 0.1\n[measures.beauty]\nmargin = 0.8\n[measures.truth]\nmargin = 0.8\n")
+    code, made, text = command(*pilots, "--plan", str(tmp_path / "gate.toml"))
+    assert code == 0, text
+    assert made["level"] == 0.1 and [row["measure"] for row in made["rows"]] == ["beauty", "truth"]
+    code, made, text = command(*pilots, "--plan", str(tmp_path / "gate.toml"), "--measure", "beauty")
+    assert [row["measure"] for row in made["rows"]] == ["beauty"], text
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["0", "1", "0", "--margin", "0.5"], "one pilot or two"),
+        (["0", "1"], "margin"),
+        (["0", "1", "--margin", "0.5", "--plan", "gate.toml"], "margin"),
+        (["0", "1", "--margin", "0.5", "--battles", "0"], "plan"),
+        (["0", "1", "--margin", "0.5", "--measure", "taste"], "no such measure"),
+        (["0", "--margin", "0.5"], "two or more seeds"),
+        (["0", "1", "--plan", "gate.toml"], "no such measure"),
+    ],
+)
+def test_a_command_that_cannot_be_planned_says_why(pilots: list[str], tmp_path: Path, words: list[str], problem: str) -> None:
+    plan = tmp_path / "gate.toml"
+    plan.write_text("[measures.ssim]\nmargin = 0.1\n")
+    named = {"0": pilots[0], "1": pilots[1], "gate.toml": str(plan)}
+    code, _, text = command(*(named.get(word, word) for word in words))
+    assert code == 2 and problem in text, text
+
+
+def test_a_plan_is_read_by_people_with_shares_in_percent_and_warns_of_what_passes_too_often() -> None:
+    row = {
+        "measure": "beauty",
+        "margin": 0.125,
+        "seeds": 2,
+        "prompts": 1200,
+        "pictures": 2400,
+        "power": 0.812,
+        "type_one": 0.05,
+    }
+    none = {**row, "prompts": None, "pictures": None, "power": None, "type_one": None}
+    sizes = GateSizes(pl.DataFrame([row, none, {**row, "type_one": 0.09}]), pl.DataFrame(), 0.8, 0.05)
+    assert [list(cells) for cells in sizes.cells(sizes.table).rows[:2]] == [
+        ["beauty", "0.125", "2", "1,200", "2,400", "81.2%", "5.0%"], ["beauty", "0.125", "2", "–", "–", "–", "–"]]  # fmt: skip
+    assert sizes.cells(sizes.table).numeric == {"margin", "seeds", "prompts", "pictures", "power", "worse passes"}
+    [warning] = sizes.warnings
+    assert warning.startswith("beauty, margin 0.125, 1,200 prompts:") and "passes in 9.0%" in warning
+    assert "passes with 80%" in sizes.header and "one-sided at 5%" in sizes.header
+    most = 0.05 + 3 * math.sqrt(0.05 * 0.95 / planning.STUDIES)
+    for share, loose in ((most - 1e-6, 0), (most + 1e-6, 1)):
+        assert len(GateSizes(pl.DataFrame([{**row, "type_one": share}]), pl.DataFrame(), 0.8, 0.05).warnings) == loose

@@ -20,7 +20,7 @@ from salon_bench.runs.suite_runner import execute
 from salon_bench.runs.view import RunView
 from salon_bench.suites import Case, Generated, Suite, dry_run, suite_named
 from salon_bench.suites.dpg_bench import suite as dpg
-from salon_bench.suites.geneval.metadata import TAGS, conditions
+from salon_bench.suites.geneval.metadata import TAGS, conditions, drawn_prompts
 from salon_synthetic import imagine, png
 from salon_synthetic.pixel_judge.judge import PixelJudge
 from salon_synthetic.scenes.claims import holds
@@ -346,3 +346,18 @@ def test_questions_are_asked_parents_first_whatever_the_order_of_the_file(tmp_pa
     case = Case("c", dpg.name, "m", item.prompt, facts=item.facts, pictures=(Generated("a", "m", 0, tmp_path, tmp_path),))
     steps = [inquiry.step for inquiry in dry_run(dpg, case, ["yes", "yes"]).inquiries]
     assert steps == [name for name, _ in zip_longest(["question-2", "question-1"], steps)]
+
+
+@for_each("tag", TAGS)
+def test_a_drawn_prompt_asks_for_what_its_conditions_ask_about(tag: str) -> None:
+    """A picture that shows the prompt's words has the wanted answer to every question."""
+    rows = [row for row in drawn_prompts("geneval", per_tag=12, seed=4) if row.prompt.scenario == tag]
+    assert [row.prompt.prompt_id for row in rows] == [f"{tag}-{number:02d}" for number in range(12)]
+    for row in rows:
+        scene = imagine(words := row.prompt.text.removeprefix("a photo of "), slips=0)
+        asked = list(conditions(row.facts))
+        claims = [read_question(each.question) for each in asked]
+        assert [claim is not None and holds(claim, scene) for claim in claims] == [each.wanted for each in asked], words
+        assert len(asked) == dict(zip(TAGS, (1, 2, 2, 1, 3, 2), strict=True))[tag]
+    assert drawn_prompts("geneval", per_tag=2, seed=4) != drawn_prompts("geneval", per_tag=2, seed=5)
+    assert len(drawn_prompts("geneval")) == 120

@@ -1,13 +1,17 @@
 """The page of runs: the pivot of groups and numbers, charts, and the partial mean that must be asked for."""
 
+import html
+import json
 import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from verdict_store import VerdictStore
 
 from salon_bench.report.run_page import run_page
 from salon_bench.runs.view import RunView, run_numbers
+from salon_console import main
 from salon_judges.formats.prism_tracks import Track
 from salon_taxonomy.errors import InputError
 
@@ -52,3 +56,19 @@ def test_the_numbers_of_runs_print_and_are_files(store: Path) -> None:
     assert values["model"].unique().sort().to_list() == ["other", "ours"]
     with pytest.raises(InputError, match="name a run"):
         run_numbers(store, [])
+
+
+def test_a_card_holds_its_scores_for_the_filters_of_the_page_and_leaves_missing_ones_out(tmp_path: Path) -> None:
+    values = {("t", "p0", "d"): 4.0, ("t", "p0", "e"): "timeout", ("t", "p1", "d"): 2.5, ("t", "p1", "e"): 1.0}
+    made = VerdictStore(tmp_path)
+    run = made.run("run", values)
+    result = CliRunner().invoke(
+        main, ["results", "report", run, "--store", str(made.path), "--output", str(tmp_path / "p.html")]
+    )
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "p.html").read_text(encoding="utf-8")
+    held = {html.unescape(text) for text in re.findall(r'data-scores="([^"]*)"', page)}
+    assert {frozenset(map(tuple, json.loads(text))) for text in held} == {
+        frozenset({("d", 4.0)}), frozenset({("d", 2.5), ("e", 1.0)})}  # fmt: skip
+    reasons = [json.loads(html.unescape(text)) for text in re.findall(r'data-reasons="([^"]*)"', page)]
+    assert sorted(map(len, reasons)) == [0, 1]

@@ -21,6 +21,7 @@ from for_each import for_each
 from salon_bench.report.gathering import gather
 from salon_bench.runs.picture_job import _opened
 from salon_bench.suites import Case, dry_run, shape, suite_named
+from salon_bench.suites.contract.prompt_files import read_prompts
 from salon_bench.viewer.cases import CASE
 from salon_bench.viewer.pages import case_page
 from salon_bench.viewer.store_tables import StoreTables
@@ -188,6 +189,16 @@ def test_only_turns_without_a_gap_before_them_are_kept(tmp_path_factory: pytest.
     first_gap = min({1, 2, 3, 4} - kept)
     assert [turn for _, _, turn in known] == [*range(1, first_gap)]
     assert [json.loads(line)["turn"] for line in (folder / MANIFEST).read_text().splitlines()] == [*range(1, first_gap)]
+
+
+def test_the_text_of_a_conversation_is_its_instructions_with_numbers(folder: Path) -> None:
+    prompts(
+        {"prompt_id": "one", "turns": ["Make it red.", "Add a star."]}, {"prompt_id": "two", "turns": ["x"], "prompt": "own"}
+    )
+    assert [row.prompt.text for row in read_prompts(Path("prompts.jsonl"), "suite")] == [
+        "1. Make it red.\n2. Add a star.",
+        "own",
+    ]
 
 
 @for_each("turns", [[], [""], ["Make it red.", None], ["Make it red.", 3], [["Make it red."]]])

@@ -28,7 +28,7 @@ from salon_bench.cli.view import rows_of
 from salon_bench.report.thumbnails import NoThumbnail
 from salon_bench.viewer.app import Viewer
 from salon_bench.viewer.battles import BattleView
-from salon_bench.viewer.cases import CaseFilter, choices, disagreements, filtered, run_cases
+from salon_bench.viewer.cases import _LONGEST, CaseFilter, choices, disagreements, filtered, run_cases
 from salon_bench.viewer.pages import case_page, cases_page, runs_page
 from salon_bench.viewer.row_pages import filtered_rows
 from salon_bench.viewer.small_copies import SmallCopies
@@ -144,6 +144,45 @@ def test_the_page_of_a_case_plays_the_video_that_was_judged_and_none_that_was_ex
     assert isinstance(viewer.small_picture("brush/p0", "clip"), NoThumbnail), "a picture is no video"
     path.write_bytes(clip + b"\0")
     assert isinstance(viewer.small_picture("brush/new", "clip"), NoThumbnail), "only the bytes that were judged"
+
+
+def test_a_player_gets_the_range_of_a_video_that_it_asks_for(store: Path, tmp_path: Path) -> None:
+    path = write_clip(tmp_path / "pictures" / "new.mp4", "pop")
+    size, digest = path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest()
+    row = {
+        "generation_id": "v",
+        "prompt_id": "p0",
+        "model": "brush",
+        "sample": 1,
+        "kind": "video",
+        "uri": str(path),
+        "sha256": digest,
+    }
+    ResultStore.open(store).append("generations", pl.DataFrame([row]), run_id="one")
+    viewer = Viewer(StoreTables(store), SmallCopies(tmp_path / "copies"), token="t")
+    ranges = {None: (200, 0, size), "bytes=0-9": (206, 0, 10), "bytes=4-": (206, 4, size), "bytes=-3": (206, size - 3, size)}
+    wrong = {f"bytes={size}-": 416, "bytes=9-3": 416, "lines=1-2": 416}
+    requests = [("GET", "/t/picture?id=v&size=clip", {} if words is None else {"Range": words}) for words in (*ranges, *wrong)]
+    answers = asked(viewer, *requests)
+    for (status, begin, end), (seen, _, headers) in zip(ranges.values(), answers, strict=False):
+        assert (seen, int(headers["Content-Length"]), headers["Content-Type"]) == (status, end - begin, "video/mp4")
+        assert headers["Accept-Ranges"] == "bytes"
+        assert headers.get("Content-Range") == (f"bytes {begin}-{end - 1}/{size}" if status == 206 else None)
+    assert [status for status, *_ in answers[len(ranges) :]] == [*wrong.values()]
+    icon, missing = asked(viewer, ("GET", "/favicon.ico", {}), ("GET", "/t/picture?id=gone&size=clip", {}))
+    assert (icon[0], missing[0]) == (204, 200) and "no such picture" in missing[1]
+
+
+def test_a_filter_that_nobody_would_type_is_refused(store: Path) -> None:
+    tables = StoreTables(store)
+    for length, long in ((_LONGEST, False), (_LONGEST + 1, True)):
+        query = {"run": ["one"], "model": ["m" * length]}
+        if long:
+            with pytest.raises(InputError, match="is too long") as raised:
+                cases_page(tables, query)
+            assert (raised.value.column, raised.value.value) == ("model", "m" * 40 + "…")
+        else:
+            assert "0 of 4 cases" in cases_page(tables, query)
 
 
 def test_every_page_shows_hostile_names_texts_and_replies_as_text(store: Path, tmp_path: Path) -> None:

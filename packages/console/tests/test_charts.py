@@ -2,6 +2,8 @@
 
 import math
 import re
+from dataclasses import dataclass
+from itertools import groupby, pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -9,9 +11,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salon_console.forest_plot import ForestPlot, PlotRow
+from for_each import for_each
+from salon_console.forest_plot import ForestPlot, PlotRow, _number_text, _ticks
 from salon_console.heat_table import HeatCell, HeatTable
-from salon_console.line_chart import HEIGHT, WIDTH, Curve, LegendEntry, LineChart, Threshold
+from salon_console.line_chart import (
+    HEIGHT,
+    WIDTH,
+    Curve,
+    LegendEntry,
+    LineChart,
+    Threshold,
+    Upright,
+    _decades,
+    _thinned,
+    _tick_texts,
+    ticks,
+)
 from salon_console.page import Figure, PageSection, render_page
 from salon_console.templates import read_text
 from salon_taxonomy.errors import InputError
@@ -99,6 +114,181 @@ def test_whole_numbers_have_ticks_at_whole_numbers(drawn) -> None:
     html = ForestPlot("Rank", [PlotRow("m", value, value - low, value + high) for value, low, high in drawn]).html()
     assert all("." not in label for _, label in _labels(html))
     assert len({label for _, label in _labels(html)}) == len(_labels(html))
+
+
+@settings(max_examples=100)
+@given(st.lists(VALUES, min_size=1, max_size=5) | st.lists(st.integers(-30, 30).map(float), min_size=1, max_size=5))
+def test_ticks_are_round_numbers_that_contain_all_values_and_no_more_and_labels_say_them(values: list[float]) -> None:
+    ticks, digits = _ticks(values)
+    step = ticks[1] - ticks[0]
+    leading = step / 10 ** math.floor(math.log10(step) + 1e-9)
+    assert min(abs(leading - round_) for round_ in (1, 2, 2.5, 5)) < 1e-6
+    assert all(place == pytest.approx(ticks[0] + step * number, abs=1e-9 * step) for number, place in enumerate(ticks))
+    spread = max(values) - min(values)
+    assert ticks[0] <= min(values) + 1e-6 * step and ticks[-1] >= max(values) - 1e-6 * step
+    assert len(ticks) <= 6 and (spread < 2 * step or len(ticks) >= 3)
+    if spread > 1e-3:
+        assert min(values) - ticks[0] < step and ticks[-1] - max(values) < step
+    labels = [_number_text(tick, digits) for tick in ticks]
+    assert [_number(label) for label in labels] == pytest.approx(ticks, abs=1e-6 * step)
+    assert digits == 0 or any(label[-1] != "0" for label in labels), "no digit is for nothing"
+
+
+@for_each(
+    ("values", "expected"),
+    [
+        ([], ([0.0, 1.0], 0)),
+        ([0.0, 1.0], ([0.0, 1.0], 0)),
+        ([0.0, 1.5], ([0.0, 0.5, 1.0, 1.5], 1)),
+        ([3.0], ([2.0, 3.0, 4.0], 0)),
+        ([0.4], ([-0.25, 0.0, 0.25, 0.5, 0.75, 1.0], 2)),
+        ([0.0, 100.0], ([0.0, 25.0, 50.0, 75.0, 100.0], 0)),
+        ([0.0, 10.0], ([0.0, 5.0, 10.0], 0)),
+        ([0.0, 0.1], ([0.0, 0.025, 0.05, 0.075, 0.1], 3)),
+        ([990.0, 1010.0], ([990.0, 995.0, 1000.0, 1005.0, 1010.0], 0)),
+    ],
+)
+def test_ticks_of_common_ranges(values: list[float], expected: tuple[list[float], int]) -> None:
+    ticks, digits = _ticks(values)
+    assert (pytest.approx(ticks), digits) == expected
+
+
+def test_numbers_of_an_axis_are_plain_up_to_nine_digits_and_fifteen_before_the_point() -> None:
+    texts = [
+        _number_text(value, digits)
+        for value, digits in ((0.25, 9), (0.25, 10), (999e12, 0), (1e15, 0), (-1e15, 0), (1234.5, 1))
+    ]
+    assert texts == ["0.250000000", "0.25", "999,000,000,000,000", "1e+15", "-1e+15", "1,234.5"]
+
+
+@for_each(("reach", "rows", "inside"), [(40.0, 3, True), (41.0, 3, False), (41.0, 2, True), (400.0, 2, True)])
+def test_an_end_farther_than_four_medians_beyond_all_values_is_beyond_the_axis(reach: float, rows: int, inside: bool) -> None:
+    """From six ends on; the median is that of the distances between ends and values."""
+    plain = [PlotRow(f"m{number}", 100.0 * number, 100.0 * number - 10, 100.0 * number + 10) for number in range(rows)]
+    last = plain.pop()
+    for end in (last._replace(high=last.value + reach), plain[0]._replace(low=plain[0].value - reach)):
+        others = [row for row in (*plain, last) if row.name != end.name]
+        html = ForestPlot("Elo", sorted([*others, end])).html()
+        assert html.count("‹") + html.count("›") == (0 if inside else 1), end
+
+
+@dataclass
+class Drawing:
+    """What is drawn in an SVG, read from its elements: texts with their places, lines, circles and paths."""
+
+    svg: str
+
+    def __post_init__(self) -> None:
+        self.root = ElementTree.fromstring(self.svg)
+        self.size = tuple(float(self.root.get(name) or 0) for name in ("width", "height"))
+        self.box = tuple(map(float, (self.root.get("viewBox") or "").split()))
+
+    def all(self, tag: str, **wanted: str) -> list[dict[str, str]]:
+        found = self.root.iter(f"{{http://www.w3.org/2000/svg}}{tag}")
+        return [
+            {**each.attrib, "text": each.text or ""}
+            for each in found
+            if all(value in each.get(name.rstrip("_"), "").split() for name, value in wanted.items())
+        ]
+
+    def texts(self) -> list[tuple[str, float, float]]:
+        return [(each["text"], float(each["x"]), float(each["y"])) for each in self.all("text")]
+
+
+@settings(max_examples=80)
+@given(ROWS, st.none() | VALUES)
+def test_a_forest_plot_as_a_picture_holds_its_rows_on_one_axis(drawn, reference) -> None:
+    rows = rows_of(drawn)
+    picture = Drawing(ForestPlot("Elo", rows, reference, "Intervals.").svg())
+    width, height = picture.size
+    assert picture.box == (0, 0, width, height) and picture.root.get("aria-label") == f"Elo of {len(rows)} rows. Intervals."
+    texts = picture.texts()
+    names, (_, title_x, title_y) = {text: (x, y) for text, x, y in texts if text.startswith("m")}, texts[-1]
+    lines = picture.all("line")
+    grid = [line for line in lines if line.get("opacity") == "0.15"]
+    dashed = [line for line in lines if "stroke-dasharray" in line]
+    bars = [line for line in lines if line.get("stroke-width") == "5"]
+    assert len(grid) + len(dashed) + len(bars) == len(lines)
+    tops, bottoms = {line["y1"] for line in (*grid, *dashed)}, {line["y2"] for line in (*grid, *dashed)}
+    assert len(tops) == len(bottoms) == 1
+    top, bottom = float(tops.pop()), float(bottoms.pop())
+    labels = [(text, x) for text, x, y in texts if bottom < y < title_y]
+    assert [x for _, x in labels] == [float(line["x1"]) for line in grid] == [float(line["x2"]) for line in grid]
+    (low_text, left), (high_text, right) = labels[0], labels[-1]
+    low, high = _number(low_text), _number(high_text)
+    slack = 0.2 + 360 * 0.5 * 10 ** -_digits(low_text) / (high - low)
+
+    def x(value: float) -> float:
+        return left + (right - left) * (min(max(value, low), high) - low) / (high - low)
+
+    circles = picture.all("circle")
+    assert len(circles) == len(rows) == len(names)
+    for number, (row, circle) in enumerate(zip(rows, circles, strict=True)):
+        name_x, name_y = names[row.name]
+        y = float(circle["cy"])
+        assert y == pytest.approx(top + 22 * (number + 0.5), abs=0.1) and 0 < name_y - y < 8
+        assert float(circle["cx"]) == pytest.approx(x(row.value), abs=slack)
+        assert name_x - 7 * len(row.name) >= 0 and name_x < left, "a name is whole and ends before the axis"
+    whole = [row for row in rows if row.low is not None]
+    for row, bar in zip(whole, bars, strict=True):
+        assert [float(bar["x1"]), float(bar["x2"])] == pytest.approx([x(row.low), x(row.high)], abs=slack)
+        assert bar["y1"] == bar["y2"] == circles[rows.index(row)]["cy"]
+    assert [float(line["x1"]) for line in dashed] == ([] if reference is None else [pytest.approx(x(reference), abs=slack)])
+    assert title_x == pytest.approx((left + right) / 2, abs=0.1)
+    assert top < bottom < title_y < height and left < right < width - 20, "half of the last tick's number fits"
+    assert len(rows) * 22 == pytest.approx(bottom - top)
+    arrows = [(text, x, y) for text, x, y in texts if text in "‹›"]
+    beyond = [("‹", left, row) for row in whole if row.low < low - slack] + [
+        ("›", right, row) for row in whole if row.high > high + slack
+    ]
+    for sign, end, row in beyond:
+        assert any(text == sign and at == end and 0 < y - float(circles[rows.index(row)]["cy"]) < 8 for text, at, y in arrows)
+
+
+@for_each(("sign", "low", "high"), [("‹", -900.0, 8.0), ("›", -8.0, 900.0)])
+def test_an_arrow_stands_at_the_end_of_an_axis_that_ends_at_nought(sign: str, low: float, high: float) -> None:
+    values = [value if sign == "‹" else -value for value in (0.0, 100.0, 200.0, 300.0)]
+    near = [PlotRow("near", value, value - 5 * (value != 0), value + 5 * (value != 0)) for value in values]
+    far = PlotRow("far", values[1], values[1] + low, values[1] + high)
+    picture = Drawing(ForestPlot("Elo", [*near, far]).svg())
+    grid = [float(line["x1"]) for line in picture.all("line") if line.get("opacity") == "0.15"]
+    nought = next(x for text, x, _ in picture.texts() if text in ("0", "-0"))
+    assert nought == (grid[0] if sign == "‹" else grid[-1])
+    assert [x for text, x, _ in picture.texts() if text == sign] == [nought]
+
+
+def test_a_plot_in_a_page_is_transparent_and_in_the_colour_of_the_text_and_alone_dark_on_white() -> None:
+    plot = ForestPlot("Elo", [PlotRow("x", 2.0, 1.0, 3.0)], 2.5)
+    alone, inline = plot.svg(), plot.svg(inline=True)
+    assert "<rect" in alone and "<rect" not in inline
+    assert (
+        inline
+        == "\n".join(line for line in alone.splitlines() if "<rect" not in line).replace("#1d2125", "currentColor") + "\n"
+    )
+
+
+def test_names_of_wide_letters_get_the_room_that_they_need() -> None:
+    def room(name: str) -> float:
+        texts = Drawing(ForestPlot("Elo", [PlotRow(name, 1.0)]).svg()).texts()
+        return next(x for text, x, _ in texts if text == name)
+
+    assert room("ab" * 10) - room("ab" * 5) == pytest.approx(10 * 0.62 * 12, abs=0.1)
+    assert room("ㄱ" * 20) - room("ㄱ" * 10) == pytest.approx(10 * 12, abs=0.1)
+    assert room("\u10ff" * 20) - room("\u10ff" * 10) == pytest.approx(10 * 0.62 * 12, abs=0.1)
+    assert room("\u1100" * 20) - room("\u1100" * 10) == pytest.approx(10 * 12, abs=0.1)
+
+
+def test_what_a_row_shows_is_said_with_one_digit_more_than_the_axis() -> None:
+    html = ForestPlot(
+        "Share", [PlotRow("a", 0.512345, 0.4, 0.6), PlotRow("b", 1.0, series="new"), PlotRow("c", 0.5, 0.4)]
+    ).html()
+    assert re.findall(r"<title>([^<]*)</title>", html) == ["a: 0.51, from 0.40 to 0.60", "b, new: 1", "c: 0.50"]
+
+
+def test_the_ninth_series_has_the_colour_of_the_first() -> None:
+    html = ForestPlot("t", [PlotRow("a", 1.0, series=str(number)) for number in range(9)]).html()
+    assert re.findall(r'<svg class="c(\d)"', html) == [*"012345670"]
+    assert html.count("<li>") == 9 and ForestPlot("t", [PlotRow("a", 1.0, series="one")]).html().count("<li>") == 0
 
 
 def test_rows_of_one_name_stand_under_it_each_series_in_its_colour_and_without_series_each_keeps_its_own() -> None:
@@ -292,3 +482,213 @@ def test_a_png_without_what_draws_it_or_without_a_font_says_so(monkeypatch: pyte
     monkeypatch.setitem(__import__("sys").modules, "resvg_py", None)
     with pytest.raises(InputError, match="extra 'charts'"):
         plot.png()
+
+
+STEPS = st.dictionaries(st.integers(-50, 5000).map(float), st.none() | VALUES, min_size=1, max_size=12)
+
+
+def pairs_of(path: str) -> list[tuple[float, float]]:
+    """The corners of a path of straight lines."""
+    return [(float(x), float(y)) for x, y in re.findall(r"([\d.]+),([\d.]+)", path)]
+
+
+@settings(max_examples=60)
+@given(STEPS, st.lists(st.tuples(VALUES, st.sampled_from(["warn", "stop", "goal"])), max_size=2))
+def test_lines_levels_and_moments_lie_on_the_axes_that_the_ticks_say(points, levels) -> None:
+    known = {x: y for x, y in points.items() if y is not None}
+    moments = [Upright(int(step), "resumed", "again") for step in list(points)[:2]]
+    chart = LineChart(
+        "Loss", [Curve("a", points, 9, 6)], [LegendEntry("a", 1)], [Threshold(*level) for level in levels], moments
+    )
+    picture = Drawing(chart.svg())
+    texts = picture.all("text", class_="tick")
+    grid = [pairs_of(path["d"])[0] for path in picture.all("path", class_="grid")]
+    y_texts = [(each["text"], float(each["y"]) - 4) for each in texts if float(each["x"]) == 41]
+    x_texts = [(each["text"], float(each["x"])) for each in texts if float(each["y"]) == HEIGHT - 9]
+    assert grid == [*((46, y) for _, y in y_texts), *((x, HEIGHT - 26) for _, x in x_texts)]
+    assert (y_texts[0][1], y_texts[-1][1]) == (HEIGHT - 26, 10)
+    low, high = (_plain(y_texts[place][0]) for place in (0, -1))
+    first, last = min(points), max(points)
+    last = last if last > first else first + max(1.0, abs(first) * 1e-9)
+
+    def x(step: float) -> float:
+        return 46 + (WIDTH - 56) * (step - first) / (last - first)
+
+    def y(value: float) -> float:
+        return HEIGHT - 26 - (HEIGHT - 36) * (value - low) / (high - low)
+
+    slack = 0.06 + (HEIGHT - 36) * 1e-3
+    dots = [(float(dot["cx"]), float(dot["cy"])) for dot in picture.all("circle", class_="dot")]
+    assert [dot[0] for dot in dots] == pytest.approx([x(step) for step in sorted(known)], abs=0.06)
+    assert [dot[1] for dot in dots] == pytest.approx([y(known[step]) for step in sorted(known)], abs=slack)
+    assert all(dot["class"] == "dot c1" for dot in picture.all("circle"))
+    drawn = [corner for path in picture.all("path", class_="d2") for corner in pairs_of(path["d"])]
+    runs = [list(run) for missing, run in groupby(sorted(points), lambda step: points[step] is None) if not missing]
+    assert len(drawn) == sum(len(run) for run in runs if len(run) > 1) and set(drawn) <= set(dots)
+    for text, at in x_texts:
+        step = first + (at - 46) / (WIDTH - 56) * (last - first)
+        assert _plain(text) == pytest.approx(step, abs=0.3 + (abs(last) + last - first) * 1e-3)
+    assert [pairs_of(path["d"])[0] for path in picture.all("path", class_="upright")] == [
+        (pytest.approx(x(upright.step), abs=0.06), 10) for upright in moments
+    ]
+    drawn_levels = [
+        (path["class"], pairs_of(path["d"])[0]) for path in picture.all("path", class_="level") if " H" in path["d"]
+    ]
+    expected = [(f"level {kind}", (46, pytest.approx(y(value), abs=slack))) for value, kind in levels]
+    assert [each for each in expected if each in drawn_levels] == drawn_levels
+
+
+def _plain(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+def test_strips_cover_the_drawing_each_with_its_point_in_it() -> None:
+    for count in (1, 2, 7, 120, 121, 400):
+        points = {float(step * step): float(step) for step in range(count)}
+        picture = Drawing(LineChart("Loss", [Curve("a", points)], across="Matches").svg())
+        strips = picture.all("rect", class_="strip")
+        assert len(strips) == min(count, 120)
+        begins, widths = [float(strip["x"]) for strip in strips], [float(strip["width"]) for strip in strips]
+        assert begins[0] == 46 and begins[-1] + widths[-1] == pytest.approx(WIDTH - 10)
+        for begin, width, following in zip(begins, widths, begins[1:], strict=False):
+            assert begin + width == pytest.approx(following, abs=0.11)
+        words = [each.text for each in picture.root.iter("{http://www.w3.org/2000/svg}title")]
+        at = [float(text.split("\n")[0].removeprefix("matches ").replace(",", "")) for text in words]
+        assert at[0] == 0 and at[-1] == max(points) and at == sorted(at)
+        last = max(points) or 1.0
+        for begin, width, step in zip(begins, widths, at, strict=True):
+            assert begin - 0.11 <= 46 + (WIDTH - 56) * step / last <= begin + width + 0.11
+        assert all(strip["y"] == "10" and strip["height"] == str(HEIGHT - 36) for strip in strips)
+
+
+def test_of_many_points_the_lowest_and_highest_of_every_stretch_are_drawn() -> None:
+    few = {float(step): math.sin(step) for step in range(300)}
+    assert len(_thinned(few)) == 300
+    many = {float(step): math.sin(step / 9) * (10 if step == 777 else 1) for step in range(1234)}
+    kept = _thinned(many)
+    assert len(kept) <= 300 and kept == sorted(kept) and dict(kept).items() <= many.items()
+    size = -(-2 * len(many) // 300)
+    for start in range(0, len(many), size):
+        stretch = dict(list(many.items())[start : start + size])
+        of = {value for step, value in kept if step in stretch}
+        assert of == {min(stretch.values()), max(stretch.values())}
+    gaps = {float(step): None if step % 2 else 1.0 for step in range(600)}
+    assert {value for _, value in _thinned(gaps)} == {1.0} and _thinned({1.0: 1e200, 2.0: -1e200}) == [
+        (1.0, 1e150),
+        (2.0, -1e150),
+    ]
+
+
+def test_a_ninth_colour_is_the_first_and_a_fifth_dash_the_first_in_lines_dots_bands_and_keys() -> None:
+    curve = Curve("a", {1.0: 2.0, 2.0: 3.0}, 9, 5, band={1.0: (1.0, 2.5), 2.0: (2.0, 3.5)})
+    picture = Drawing(LineChart("t", [curve], [LegendEntry("a", 9, 5)]).svg())
+    classes = [each["class"] for tag in ("path", "circle") for each in picture.all(tag) if "grid" not in each["class"]]
+    assert classes == ["line c1 d1", "band c1", "line c1 d1", "dot c1", "dot c1"]
+
+
+def test_dots_are_drawn_of_forty_points_and_beyond_that_of_lone_ones() -> None:
+    for count, dots in ((40, 40), (41, 0)):
+        assert LineChart("t", [Curve("a", {float(x): 1.0 for x in range(count)})]).html().count("<circle") == dots
+    lone = {float(x): None if x in (10, 12) else 1.0 for x in range(60)}
+    picture = Drawing(LineChart("t", [Curve("a", lone)]).svg())
+    assert [float(dot["cx"]) for dot in picture.all("circle")] == pytest.approx([46 + (WIDTH - 56) * 11 / 59], abs=0.06)
+    assert [path["d"].count("M") for path in picture.all("path", class_="d0")] == [2]
+
+
+def test_a_table_of_a_chart_has_at_most_forty_rows_with_the_first_and_the_last() -> None:
+    for count in (1, 40, 41, 95):
+        rows = LineChart("t", [Curve("a", {float(x): x / 7 for x in range(count)}), Curve("b", {0.0: None})]).table("c").rows
+        assert len(rows) == min(count, 40) and rows[0] == ["0", "0", "–"] and rows[-1][0] == str(count - 1)
+        steps = [int(row[0]) for row in rows]
+        assert steps == sorted(set(steps)) and max((b - a for a, b in pairwise(steps)), default=1) <= -(-count // 39)
+
+
+@for_each(
+    ("low", "high", "options", "expected"),
+    [
+        (0.0, 1.0, {}, [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]),
+        (0.0, 100.0, {"most": 6}, [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]),
+        (0.3, 2.1, {"whole": True}, [0.0, 1.0, 2.0, 3.0]),
+        (5.0, 5.0, {}, [4.4, 4.6, 4.8, 5.0, 5.2, 5.4, 5.6]),
+        (0.0, 0.0, {}, [-1e-12, -5e-13, 0.0, 5e-13, 1e-12]),
+        (-3.0, 11.0, {}, [-5.0, 0.0, 5.0, 10.0, 15.0]),
+        (2.0, 2.9, {"whole": True}, [2.0, 3.0]),
+    ],
+)
+def test_ticks_of_a_line_chart(low: float, high: float, options: dict, expected: list[float]) -> None:
+    assert ticks(low, high, **options) == expected
+
+
+@settings(max_examples=100)
+@given(VALUES, st.floats(1e-3, 1e6), st.integers(2, 8))
+def test_ticks_of_a_line_chart_are_round_and_enclose_the_range(low: float, width: float, most: int) -> None:
+    places = ticks(low, low + width, most=most)
+    step = places[1] - places[0]
+    assert min(abs(step / 10 ** math.floor(math.log10(step) + 1e-9) - factor) for factor in (1, 2, 5)) < 1e-3
+    assert places[0] <= low + 1e-6 * step and places[-1] >= low + width - 1e-6 * step
+    assert low - places[0] < step * 1.001 and places[-1] - low - width < step * 1.001
+    assert width / step <= most * 1.01 and 3 * most * step >= width
+
+
+@for_each(
+    ("low", "high", "expected"),
+    [
+        (1.0, 10.0, [1, 2, 5, 10]),
+        (1.0, 1000.0, [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]),
+        (1.0, 99_999.0, [1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000]),
+        (1.0, 1e7, [10.0**power for power in range(8)]),
+    ],
+)
+def test_decades_are_one_two_and_five_while_there_are_few(low: float, high: float, expected: list[float]) -> None:
+    assert _decades(low, high) == expected
+
+
+def test_numbers_of_an_axis_are_all_written_in_one_way() -> None:
+    assert _tick_texts([0.0, 0.5, 1.0]) == ["0", "0.5", "1"]
+    assert _tick_texts([0.0, 50_000.0]) == ["0", "50,000"]
+    assert _tick_texts([0.0, 500_000.0]) == ["0", "5e5"]
+    assert _tick_texts([0.0, 0.00015]) == ["0", "1.5e-4"]
+    assert _tick_texts([0.0, 500_000.0, 0.12345], across=True) == ["0", "500,000", "0.1235"]
+
+
+def test_a_line_is_said_by_its_ends_its_extremes_and_its_alarms() -> None:
+    lines = [
+        Curve("a", {1.0: 3.0, 2.0: 1.0, 3.0: 9.0, 4.0: 2.0}, alarms={2.0: "warn", 3.0: "stop"}),
+        Curve("b", {1.0: 7.0, 2.0: None}),
+        Curve("c", {1.0: None}),
+    ]
+    levels = [Threshold(1.5, "warn"), Threshold(1.25, "warn"), Threshold(900.0, "stop"), Threshold(4.0, "goal")]
+    picture = Drawing(LineChart("Loss", lines, levels=levels).svg())
+    assert picture.root.get("aria-label") == (
+        "Loss. a: 3 at step 1, 2 at step 4, between 1 and 9, 2 alarms. b: 7 at step 1. c: no number."
+    )
+    keys = [text for text, _, _ in picture.texts() if text.startswith(("warns", "stops", "wanted"))]
+    assert keys == ["warns at 1.5 and 1.25", "stops at 900 (beyond the chart)", "wanted: 4"]
+    words = [each.text for each in picture.root.iter("{http://www.w3.org/2000/svg}title")]
+    assert words[1] == "step 2\na: 1 (warn)\nb: –" and len(words) == 4
+    alarms = [(path["class"], pairs_of(path["d"])[0][0]) for path in picture.all("path", class_="alarm")]
+    assert [kind for kind, _ in alarms] == ["alarm warn", "alarm stop"]
+    assert [x for _, x in alarms] == pytest.approx([46 + 284 / 3, 46 + 2 * 284 / 3], abs=0.06)
+
+
+@for_each(("value", "drawn"), [(27.0, True), (27.5, False), (-17.0, True), (-17.5, False)])
+def test_a_stop_is_drawn_within_twice_the_largest_number_of_the_lines(value: float, drawn: bool) -> None:
+    chart = LineChart("t", [Curve("a", {1.0: 1.0, 2.0: 9.0})], levels=[Threshold(value, "stop")])
+    assert ("(beyond the chart)" not in chart.html()) == drawn
+    assert ('class="level stop" d="M46' in chart.html()) == drawn
+
+
+def test_all_of_a_chart_lies_within_its_picture_below_the_legend() -> None:
+    keys = [LegendEntry(f"key {number}", number if number else None, number) for number in range(3)]
+    for across in ("Step", "Matches"):
+        chart = LineChart("Loss", [Curve("a", {1.0: 2.0, 9.0: 1.0})], keys, [Threshold(1.5, "warn")], across=across)
+        picture = Drawing(chart.svg())
+        left, top, width, height = picture.box
+        assert (left, width, picture.size) == (0, WIDTH, (2 * WIDTH, 2 * height))
+        assert (top, height) == (-(20 + 16 * 4), HEIGHT + 84 + (14 if across == "Matches" else 0))
+        for text, x, y in picture.texts():
+            assert 0 <= x <= WIDTH and top + 10 <= y <= top + height - 3, text
+        legend = [y for text, _, y in picture.texts() if text.startswith(("key", "warns"))]
+        assert [b - a for a, b in pairwise(legend)] == [16, 16, 16] and legend[-1] < 4
+        marks = [path["class"] for path in picture.all("path") if path["d"].endswith(" h20") or "h20" in path["d"]]
+        assert marks == ["line own d0", "line c1 d1", "line c2 d2", "level warn"]

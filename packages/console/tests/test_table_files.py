@@ -21,9 +21,10 @@ from markupsafe import Markup
 from salon_console import numbers
 from salon_console.file_options import OutputPath, refuse_overwriting
 from salon_console.forest_plot import ForestPlot, PlotRow
+from salon_console.numbers import listing_cells
 from salon_console.options import format_option
 from salon_console.output import cells, console_of
-from salon_console.shown_result import FittedTable, ResultView, ShownResult, joined_views, table_text
+from salon_console.shown_result import _NARROWEST, FittedTable, ResultView, ShownResult, _fitting, joined_views, table_text
 from salon_console.table_files import CHART_ENDINGS, RESULT_ENDINGS, TABLE_ENDINGS, Table, encoded, write_table
 from salon_console.templates import _shown
 from salon_taxonomy.errors import InputError
@@ -359,3 +360,30 @@ def test_a_folder_is_no_output_and_a_format_says_its_default(tmp_path: Path) -> 
 def test_a_template_shows_what_would_act_unseen_and_leaves_numbers_and_markup_alone() -> None:
     shown = [_shown(value) for value in ("a\u202eb\nc", Markup("<b>\u202e</b>"), 7, None)]
     assert shown == ["a\\u202eb\nc", "<b>\u202e</b>", 7, None] and isinstance(shown[1], Markup)
+
+
+def test_the_last_numbers_are_left_out_first_then_the_last_words_and_only_where_they_do_not_fit() -> None:
+    widths, numeric = [5, 6, 7, 8, 9], [False, True, False, True, True]
+    whole = sum(widths) + 2 * len(widths)
+    assert _fitting(widths, numeric, whole) == [0, 1, 2, 3, 4]
+    assert _fitting(widths, numeric, whole - 1) == [0, 1, 2, 3]
+    assert _fitting(widths, numeric, whole - 11 - 1) == [0, 1, 2]
+    assert _fitting(widths, numeric, whole - 11 - 10 - 1) == _fitting(widths, numeric, 0) == [0, 1]
+    assert _fitting(widths, [True, True, False, True, True], 0) == [0, 1, 2, 3], "the words and one number beside them"
+    assert _fitting(widths, [True] * 5, 0) == [0, 1]
+
+
+def test_words_wrap_to_sixteen_characters_before_a_column_is_left_out() -> None:
+    table = Table(("name", "a", "b"), [("x" * 40, "1", "2")], frozenset({"a", "b"}))
+    narrowest = min(width for width in range(10, 60) if "Left out" not in table_text(table, width))
+    assert narrowest == _NARROWEST + 1 + 1 + 3 * 2
+    assert "".join(line.split()[0] for line in table_text(table, narrowest).splitlines()[1:]) == "x" * 40
+
+
+def test_a_listing_is_said_in_words() -> None:
+    row = {"matches_needed": None, "listed": True, "width": 18.234, "match_effect": 0.05}
+    assert listing_cells(row) == ["18.2", "0.1", "yes"]
+    assert listing_cells({**row, "listed": False}) == ["18.2", "0.1", "no"]
+    assert listing_cells({**row, "listed": False, "matches_needed": 1}) == ["18.2", "0.1", "no: about 1 more match"]
+    assert listing_cells({**row, "listed": False, "matches_needed": 1200}) == ["18.2", "0.1", "no: about 1,200 more matches"]
+    assert listing_cells({**row, "listed": None}) == ["–", "–", "baseline"]

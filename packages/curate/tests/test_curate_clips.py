@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from pyarrow.parquet import ParquetFile
 
+from for_each import for_each
 from salon_curate import asks
 from salon_curate.cli import curate
 from salon_curate.clips import _grids, _middle_rows, timeline, watch
@@ -120,6 +121,50 @@ def test_a_timeline_agrees_with_plain_loops_and_is_of_shares(grids, chance):
     assert 0.0 <= shown["frozen_share"] <= 1.0 and 0.0 <= shown["brightness"] <= 255.0 and shown["motion"] >= 0.0
     moments = [sum(at <= number / 10 + 1e-6 for at in times) - 1 for number in range(len(shown["samples"]))]
     assert shown["samples"].tolist() == moments
+    light = sum(span * grid.mean() for span, grid in zip(spans, grids, strict=True)) / sum(spans)
+    assert shown["brightness"] == pytest.approx(light)
+    shots = [sum(times[moment] >= cut for cut in cuts) for moment in moments]
+    pairs = [(a, b) for (a, b), (shot, other) in zip(pairwise(moments), pairwise(shots), strict=True) if shot == other]
+    moved = [np.abs(grids[a].astype(int) - grids[b].astype(int)).mean() for a, b in pairs]
+    assert shown["motion"] == pytest.approx(np.mean(moved) if moved else 0.0)
+    assert shown["frozen_share"] == pytest.approx(min(1.0, frozen_by_hand(times, grids) / sum(spans)))
+
+
+def frozen_by_hand(times, grids):
+    stood, ends, first = 0.0, [*times, times[-1] + 0.1], 0
+    while first < len(grids):
+        last = first
+        while last + 1 < len(grids) and np.abs(grids[first].astype(int) - grids[last + 1].astype(int)).mean() <= 0.255:
+            last += 1
+        seconds = ends[last + 1] - ends[first]
+        stood += seconds if last > first and seconds >= 0.5 - 1e-6 else 0.0
+        first = last + 1
+    return stood
+
+
+@for_each(("gap", "share"), [(0.24, 0.0), (0.25, 1.0), (0.3, 1.0)])
+def test_two_frames_are_frozen_from_half_a_second_and_differ_by_at_most_a_thousandth_of_white(gap, share):
+    grids = np.full((2, 32, 32), 60, np.uint8)
+    assert timeline([0.0, gap], grids, 2 * gap)["frozen_share"] == pytest.approx(share)
+    for cells, still in ((261, share), (262, 0.0)):  # 0.255 of 1,024 cells that differ by one
+        changed = grids.copy()
+        changed[1].reshape(-1)[:cells] += 1
+        assert timeline([0.0, gap], changed, 2 * gap)["frozen_share"] == pytest.approx(still)
+
+
+@for_each(("level", "cells", "share"), [(25, 1024, 1.0), (26, 1024, 0.0), (25, 1004, 1.0), (25, 1003, 0.0)])
+def test_a_frame_is_black_where_98_percent_of_it_is_at_most_a_tenth_of_white(level, cells, share):
+    grids = np.full((1, 1024), 200, np.uint8)
+    grids[0, :cells] = level
+    assert timeline([0.0], grids.reshape(1, 32, 32), 1.0)["black_share"] == share
+
+
+@for_each(("step", "beside", "cuts"), [(12, 0, 1), (11, 0, 0), (31, 10, 1), (30, 10, 0)])
+def test_a_cut_is_a_step_of_twelve_that_is_over_three_times_those_beside_it(step, beside, cuts):
+    levels = [100, 100 + beside, 100 + beside + step, 100 + 2 * beside + step]
+    grids = np.repeat(np.array(levels, np.uint8), 1024).reshape(4, 32, 32)
+    shown = timeline([0.0, 0.1, 0.2, 0.3], grids, 0.4)
+    assert (shown["cuts"], shown["cut_times"]) == (cuts, [0.2] * cuts)
 
 
 def folder_of_clips(folder):

@@ -1,6 +1,7 @@
 """Running stages: the same bytes from every engine and after every kill, contracts, shards set aside, a full disk."""
 
 import io
+import math
 import os
 import pkgutil
 import random
@@ -17,17 +18,19 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import scipy.fft
 from click.testing import CliRunner
 from curate_world import alive, drawn, made, tree, workers_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from for_each import for_each
 from salon_curate.cli import curate
 from salon_curate.dataset import DataSet
 from salon_curate.duplicates_and_splits import duplicates
 from salon_curate.engine import embedded, inline
-from salon_curate.measures import fields, look, text_share
+from salon_curate.measures import _field, fields, look, text_share
 from salon_curate.pipeline import BUILT_IN, PIPELINE, read_pipeline
 from salon_curate.ray_engine import engine_named
 from salon_curate.running import StageProgress, run, status, verify
@@ -396,6 +399,62 @@ def test_the_share_of_writing_is_that_of_plain_loops_at_every_edge_of_its_rules(
         for _ in range(900)
     )  # fmt: skip
     assert min(shares[0.0], shares[1.0]) > 50, shares
+
+
+@for_each(
+    ("strokes", "step", "flat", "share"),
+    [(8, 41, 0, 1.0), (7, 41, 0, 0.0), (8, 40, 0, 0.0), (8, 41, 11, 1.0), (8, 41, 12, 0.0), (4, 200, 0, 0.0)],
+)
+def test_a_cell_is_writing_from_eight_strokes_of_more_than_forty_on_an_even_ground(strokes, step, flat, share):
+    """The ground may rise or fall by 11 from pixel to pixel; two cells of 16 by 16 side by side."""
+    cell = np.full((16, 16), 100, np.int16)
+    for number in range(strokes):  # short strokes of one pixel: one edge rises, one falls
+        cell[number, 6] += step
+    cell[:, ::2] += flat
+    assert text_share(Image.fromarray(np.tile(cell, (1, 2)).astype(np.uint8))) == share
+    assert text_share(Image.fromarray(cell.astype(np.uint8))) == 0.0, "one cell alone is none"
+
+
+@for_each(("height", "width"), [(3, 3), (20, 31), (300, 270), (257, 40)])
+def test_what_look_measures_is_what_its_definitions_say(height, width):
+    """Laplacian, Immerkær's estimator and the cosine transform of float64, pixel by pixel."""
+    random = np.random.default_rng(height)
+    ramp = np.add.outer(np.arange(height), np.arange(width)) * 150 / (height + width)
+    pixels = (ramp + random.integers(0, 90, (height, width))).astype(np.uint8)
+    content = io.BytesIO()
+    Image.fromarray(pixels).save(content, "PNG")
+    [row] = look.function(pl.DataFrame({"key": ["k"], "image": [content.getvalue()], "problem": [None]})).rows(named=True)
+    plain = pixels.astype(np.float64)
+    edges = 4 * plain[1:-1, 1:-1] - plain[:-2, 1:-1] - plain[2:, 1:-1] - plain[1:-1, :-2] - plain[1:-1, 2:]
+    top, left = max(0, (height - 256) // 2), max(0, (width - 256) // 2)
+    middle = plain[top : top + 256, left : left + 256]
+    windows = np.lib.stride_tricks.sliding_window_view(middle, (3, 3))
+    noise = np.abs((windows * np.array([[1, -2, 1], [-2, 4, -2], [1, -2, 1]])).sum((2, 3))).mean() * math.sqrt(math.pi / 2) / 6
+    assert (row["width"], row["height"], row["problem"]) == (width, height, None)
+    assert row["sharpness"] == pytest.approx(edges.var(), rel=1e-4)
+    assert row["noise"] == pytest.approx(noise, rel=1e-4)
+    assert row["contrast"] == pytest.approx(plain.std(), rel=1e-4)
+    likeness = np.asarray(Image.fromarray(pixels).resize((32, 32), Image.Resampling.BOX)).astype(np.float64)
+    low = scipy.fft.dctn(likeness, type=2)[:8, :8].ravel()
+    bits = low > np.median(low[1:])
+    assert row["phash"] == sum(1 << number for number, bit in enumerate(bits) if bit)
+
+
+@for_each(
+    ("kind", "values"),
+    [
+        ("float", {"7.5": 7.5, " 1e3 ": 1000.0, 3: 3.0, "nan": None, "inf": None, True: None, "x": None, "[1]": None}),
+        ("int", {"7": 7, "7.0": 7, "7.5": None, "+3": 3, False: None, "1e400": None}),
+        ("int", {-(2**63): -(2**63), -(2**63) - 1: None, 2**63: None, 2**63 - 1: 2**63 - 1}),
+        ("bool", {"yes": True, "TRUE": True, "1": True, "no": False, "0": False, "maybe": None, True: True, 0: False}),
+        ("text", {"a": "a", 3: "3", True: "true"}),
+    ],
+)
+def test_a_field_is_read_as_its_type_or_is_null(kind, values):
+    for value, expected in values.items():
+        found = _field(value, kind)
+        assert found == expected and type(found) is type(expected), value
+    assert _field(None, kind) is None
 
 
 def compared(pixels):

@@ -4,8 +4,10 @@ import json
 import math
 import pickle
 import random
+import re
 from functools import partial
 from itertools import combinations, permutations
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -502,3 +504,15 @@ def test_a_length_may_be_nothing_and_is_left_out_where_it_is_not_known() -> None
     for length in (-1, 1.0, True, "1"):
         with pytest.raises(InputError, match="row 2, column 'completion_tokens'"):
             batch(["a", "b"], completion_tokens=[0, length])
+
+
+def test_thresholds_are_those_that_the_page_prints() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "monitors.md").read_text(encoding="utf-8").partition("## Pictures")[0]
+    printed = {
+        name: tuple(float(cell.split(" or ")[0]) for cell in cells)
+        for name, *cells in re.findall(r"^\| `(\w+)` \| .* \| ([^|]+) \| ([^|]+) \| [^|]+ \|$", page, re.MULTILINE)
+    }
+    monitors = {build.name: build() for form in MONITORS for build in MONITORS[form]}
+    assert len(printed) == 9 and printed.keys() == monitors.keys()
+    for name, monitor in monitors.items():
+        assert (monitor.thresholds.warn, monitor.thresholds.stop) == printed[name], name

@@ -3,6 +3,7 @@
 import hashlib
 import io
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from PIL import Image
 from for_each import for_each
 from salon_synthetic.artifacts import BALANCES, KINDS, Balance, Difficulty, Subject, draw_examples
 from salon_synthetic.artifacts.canvas import Canvas, FigurePlace
+from salon_synthetic.artifacts.composing import _seen
 from salon_synthetic.artifacts.kinds import HARD_SUBJECTS
+from salon_synthetic.artifacts.palette import drawn_palette
 from salon_synthetic.artifacts.planning import planned
 from salon_synthetic.rng import Rng
 from salon_taxonomy.errors import InputError
@@ -46,6 +49,102 @@ def test_what_is_painted_for_a_seed_is_the_same_for_ever(monkeypatch):
         for example in draw_examples(40, seed=1, difficulty=Difficulty.level(level)):
             painted.update(f"{example.truth}{example.prompt}{example.reasoning}".encode())
     assert painted.hexdigest()[:16] == "51b5f558517d55df"
+
+
+PAINTED = {
+    "extra-finger": "cfb051d5",
+    "missing-finger": "7baeb48a",
+    "bent-finger": "d17bfe79",
+    "extra-toe": "98479f45",
+    "missing-toe": "3a9f26b2",
+    "extra-eye": "406878b7",
+    "missing-eye": "ac800554",
+    "uneven-face": "d28167b9",
+    "extra-arm": "4713aa93",
+    "missing-arm": "b044006e",
+    "extra-leg": "5ec9c1bc",
+    "missing-leg": "4c3a4697",
+    "long-arm": "dc62be13",
+    "kinked-trunk": "c2c1469b",
+    "leaning-person": "b2454e1d",
+    "several-parts": "5908a94e",
+    "animal-extra-leg": "13937bce",
+    "animal-missing-leg": "b8fa9dd8",
+    "animal-two-heads": "8e55da03",
+    "animal-no-head": "4920ba6f",
+    "animal-large-ear": "5fdbfc33",
+    "animal-handstand": "401ff520",
+    "object-missing-part": "436ea21e",
+    "object-loose-part": "7e43cac2",
+    "object-extra-part": "915d7b92",
+    "object-bent-part": "8c69bcdf",
+    "sunken": "9a89b51b",
+    "floating": "e540f7b1",
+    "wrong-shadow": "dbd88b14",
+    "wrong-size": "310b4379",
+}
+"""The first digits of the digest of all corners and colours of each kind, wrong and right, at two difficulties."""
+
+
+@for_each("name", list(KINDS))
+def test_every_kind_is_painted_the_same_in_every_version(monkeypatch, name):
+    """Corners are digested far finer than a pixel, so that the smallest change of a number is seen."""
+    painted = hashlib.sha256()
+
+    def recorded(canvas, corners, fill):
+        painted.update(repr(([(round(x * 9973), round(y * 9973)) for x, y in corners], fill)).encode())
+
+    monkeypatch.setattr(Canvas, "polygon", recorded)
+    for level in (0.0, 0.8):
+        for balance in (ALONE[name], RIGHT[name]):
+            for _ in draw_examples(8, seed=5, size=16, difficulty=Difficulty.level(level), balance=balance):
+                pass
+    assert painted.hexdigest()[:8] == PAINTED[name]
+
+
+@for_each(("size", "factor"), [(16, 4), (96, 4), (97, 2)])
+def test_a_finished_pixel_is_the_mean_of_those_it_was_painted_with(size, factor):
+    canvas = Canvas(size, (0, 0, 0))
+    edge = 3 * factor + 1  # painted columns: three whole pixels, then one column and its border
+    canvas.polygon([(0, 0), (edge / canvas.side, 0), (edge / canvas.side, 1), (0, 1)], (200, 100, 40))
+    picture = np.asarray(canvas.finished())
+    assert (canvas.side, picture.shape) == (size * factor, (size, size, 3))
+    assert (picture[:, :3] == (200, 100, 40)).all() and not picture[:, 4:].any()
+    assert (picture[:, 3] == np.array([200, 100, 40]) * 2 // factor).all()
+
+
+@for_each("left", [True, False])
+def test_half_a_picture_is_the_middle_of_another(left):
+    whole, other = Canvas(16, (9, 9, 9)), Canvas(16, (0, 0, 0))
+    for quarter in range(4):
+        begin, end = quarter / 4, quarter / 4 + 0.24
+        other.polygon([(begin, 0), (end, 0), (end, 1), (begin, 1)], (50 + 50 * quarter, 0, 0))
+    whole.put_middle_of(other, left=left)
+    picture = np.asarray(whole.finished())[8, :, 0]
+    half, rest = (picture[:8], picture[8:]) if left else (picture[8:], picture[:8])
+    assert list(half) == [100] * 4 + [150] * 4 and list(rest) == [9] * 8
+
+
+def seen(left, **knobs):
+    """A grey picture under light and on film, as rows of pixels."""
+    palette = replace(drawn_palette(Rng("look"), Difficulty()), light_from_left=left)
+    picture = _seen(Image.new("RGB", (100, 60), (200, 200, 200)), palette, Rng("film"), Difficulty(**knobs))
+    return np.asarray(picture).astype(int)
+
+
+def test_light_falls_evenly_from_the_side_of_the_lamp():
+    lit, mirrored = seen(True, light=1.0), seen(False, light=1.0)
+    assert (lit == mirrored[:, ::-1]).all() and (lit == lit[0, :, :1][None]).all()
+    strength = round(60 * Rng("film").uniform(0.3, 1))
+    assert list(lit[0, :, 0]) == [200 * (256 - column * strength // 100) // 256 for column in range(100)]
+    assert (seen(True) == 200).all()
+
+
+def test_grain_is_as_wide_as_the_camera_is_bad_and_darkens_nothing():
+    for camera, most in ((1.0, 12), (0.5, 6)):
+        grain = seen(True, camera=camera) - 200
+        assert (grain == grain[:, :, :1]).all() and set(np.unique(grain)) == set(range(-most, most + 1))
+        assert abs(grain.mean()) < most / 12
 
 
 @for_each("name", list(KINDS))

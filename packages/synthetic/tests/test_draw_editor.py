@@ -1,6 +1,7 @@
 """The draw editor: every verb changes exactly what it should, in the scene and in the pixels, and nothing ever raises."""
 
 import asyncio
+import hashlib
 import random
 
 import pytest
@@ -25,6 +26,7 @@ from salon_synthetic import (
     read_instruction,
     read_prompt,
 )
+from salon_synthetic.draw_editor.editor import RULES
 from salon_synthetic.scenes.composing import compose
 from salon_synthetic.scenes.drawing import read_scene
 from salon_synthetic.scenes.placing import free_places, strings_clear
@@ -200,6 +202,35 @@ def test_an_instruction_is_done_whole_or_not_at_all() -> None:
     with pytest.raises(InputError, match="none of: purple star"):
         execute(SCENE, read_instruction("Make the star blue. Remove the purple star."))
     assert edit("Make the star blue. Remove the purple star.").image is None
+
+
+ORDERS = (
+    "Add a large dotted pink cross.",
+    "Add three small stars to the left of the green square.",
+    "Add four large squares.",
+    "Remove the circle. Untie the star.",
+    "Make the star larger.",
+    "Change the circle into a hexagon.",
+    "Move the star to the right of the green square.",
+    "Move the circle to the left.",
+    "Move the green square above the star.",
+    "Swap the star and the circle.",
+    "Tie the green square to the circle.",
+    "There should be exactly five stars.",
+)
+
+
+def test_an_instruction_gives_the_same_scene_while_the_rules_have_their_name() -> None:
+    """Other scenes need another name of the rules: an editor's version is a digest of it."""
+    whole = hashlib.sha256()
+    for scene in (SCENE, *(item.shown for item in MISALIGNED[::5])):
+        for order in (*ORDERS, *(item.edit_prompt for item in MISALIGNED[::5])):
+            commands = read_instruction(order)
+            try:
+                whole.update(execute(scene, commands).model_dump_json().encode())
+            except InputError as error:
+                whole.update(str(error).encode())
+    assert (RULES, whole.hexdigest()[:8]) == ("draw-1", "966cf3b6")
 
 
 def test_the_same_edit_makes_the_same_bytes() -> None:

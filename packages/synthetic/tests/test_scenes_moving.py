@@ -1,20 +1,24 @@
 """Scenes that move: the exact truth of planted violations, and what the pixel judge sees of it in encoded videos."""
 
 import asyncio
+import hashlib
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image, ImageDraw, ImageEnhance
 
+from for_each import for_each
 from salon_judges.media import VideoPolicy, sample_video
 from salon_synthetic import PixelJudge
 from salon_synthetic.generator import DrawGenerator
-from salon_synthetic.scenes.moving import Motion, Violation, answered, imagine_clip, reads_clip
+from salon_synthetic.scenes.moving import RULES, Motion, Violation, answered, imagine_clip, reads_clip
 from salon_synthetic.scenes.scene import GAP
 from salon_synthetic.scenes.vocabulary import CANVAS, NUMBER_WORDS, Colour, Shape
-from salon_synthetic.videos import Shot, write_shots
+from salon_synthetic.videos import CLIP_KINDS, ClipKind, Shot, clip_frames, shot_frames, write_shots
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media, Question
 from salon_taxonomy.records import CallStatus, MediaKind
@@ -91,6 +95,80 @@ def test_the_order_of_events_is_that_of_the_prompt_unless_one_is_late(seed: int,
     if first == Violation.LATE != second:
         assert wrong.actors[0].since > wrong.actors[1].since
         assert not answered("Does the red star appear before the blue circle?", wrong.scenes(40))
+
+
+MOVING = "Two red stars move {}, then a blue circle appears, and an object appears."
+QUESTIONS = (
+    "Does the red star appear before the blue circle?",
+    "Does the blue circle move without a jump?",
+    "Is there a star?",
+)
+
+
+def test_a_clip_is_the_same_while_the_rules_have_their_name() -> None:
+    """Other clips for a seed need another name of the rules: a generator's version is a digest of it."""
+    whole = hashlib.sha256()
+    for motion in Motion:
+        for seed in range(12):
+            scenes = imagine_clip(MOVING.format(motion), seed=seed, slips=0.6).scenes(11)
+            truths = [answered(question, scenes) for question in (*QUESTIONS, *asked("red star", motion).values())]
+            whole.update(f"{[scene.model_dump_json() for scene in scenes]} {truths}".encode())
+    assert (RULES, whole.hexdigest()[:8]) == ("moving-1", "9fb2a7b2")
+
+
+BALLS = {"clean": "b6fdc688", "flicker": "86182ec8", "pop": "31c7361c", "morph": "fc1ea805", "freeze": "2e78a2b4"}
+"""Of each kind of clip: the digest of all that is drawn of two seeds."""
+
+
+@for_each("kind", CLIP_KINDS)
+def test_a_clip_of_a_ball_is_drawn_the_same_in_every_version(monkeypatch: pytest.MonkeyPatch, kind: ClipKind) -> None:
+    whole = hashlib.sha256()
+
+    def recorded(name: str):
+        def record(_: object, *values: object, **options: object) -> Image.Image:
+            numbers = [round(value, 6) for part in values for value in (part if isinstance(part, tuple) else (part,))]
+            whole.update(f"{name} {numbers} {sorted(options.items())}".encode())
+            return Image.new("RGB", (1, 1))
+
+        return record
+
+    for shape in ("rectangle", "ellipse", "rounded_rectangle"):
+        monkeypatch.setattr(ImageDraw.ImageDraw, shape, recorded(shape))
+    monkeypatch.setattr(ImageEnhance.Brightness, "enhance", recorded("light"))
+    frames = [frame for seed in (1, 2, 3, 6) for frame in clip_frames(kind, 7, size=(120, 70), seed=seed)]
+    assert len(frames) == 28 and whole.hexdigest()[:8] == BALLS[kind]
+
+
+def test_the_ball_rolls_from_left_to_right_and_breaks_the_rule_of_its_kind() -> None:
+    def ball(frame: Image.Image, ground: np.ndarray) -> tuple[float, int]:
+        differs = (np.abs(np.asarray(frame).astype(int) - ground) > 30).any(2)
+        return (float(np.nonzero(differs)[1].mean()) if differs.any() else -1.0, int(differs.sum()))
+
+    clips = {kind: list(clip_frames(kind, 9, seed=2)) for kind in CLIP_KINDS}
+    first, last = (np.asarray(clips["clean"][number]).astype(int) for number in (0, -1))
+    ground = np.concatenate([last[:, :80], first[:, 80:]], axis=1)  # without the ball, which begins left and ends right
+    seen = {kind: [ball(frame, ground) for frame in frames] for kind, frames in clips.items()}
+    across = [x for x, _ in seen["clean"]]
+    assert across == pytest.approx([160 * (0.15 + 0.7 * number / 8) for number in range(9)], abs=1)
+    assert [pixels == 0 for _, pixels in seen["pop"]] == [3 <= number < 6 for number in range(9)]
+    assert [x for x, _ in seen["freeze"]] == pytest.approx([24] * 4 + [136] * 5, abs=1)
+    (_, first_size), *_, (_, last_size) = seen["morph"]
+    assert last_size / first_size == pytest.approx(4 / 3.14, abs=0.1)  # a circle has become a square
+
+
+def test_shots_pan_by_a_tenth_of_their_width_a_second_and_black_ones_show_nothing() -> None:
+    size, rate = (100, 40), 10
+    still, moving, black = (
+        [np.asarray(frame) for frame in shot_frames([Shot(2.0, 3, kind)], rate, size)] for kind in ("still", "moving", "black")
+    )
+    assert [len(frames) for frames in (still, moving, black)] == [20] * 3
+    assert all((frame == still[0]).all() for frame in still) and not np.any(black)
+    for number, frame in enumerate(moving):
+        assert (frame[:, : 100 - number] == moving[0][:, number:]).all()
+    whole = [np.asarray(frame) for frame in shot_frames([Shot(0.3, 1), Shot(0.2, 2, "black")], rate, size)]
+    assert [bool(frame.any()) for frame in whole] == [True, True, True, False, False]
+    long = list(shot_frames([Shot(12.0, 1)], 1, size))
+    assert (np.asarray(long[10]) == np.asarray(long[11])).all() and (np.asarray(long[9]) != np.asarray(long[10])).any()
 
 
 @given(st.text(max_size=80))

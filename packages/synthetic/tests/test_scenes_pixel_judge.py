@@ -1,6 +1,7 @@
 """The pixel judge: it sees, it can be weakened, it never looks at the truth, and it never raises."""
 
 import asyncio
+import hashlib
 import json
 from io import BytesIO
 
@@ -15,7 +16,13 @@ from for_each import for_each
 from salon_console import main
 from salon_judges.clients import open_judge, read_settings, restore_settings
 from salon_synthetic import Category, Eyes, Item, PixelJudge, PixelSettings, Scene, drawn, generate, measured, perceive, png
+from salon_synthetic.pixel_judge.areas import Area, areas
+from salon_synthetic.pixel_judge.settings import RULES
+from salon_synthetic.pixel_judge.vision import _seen
+from salon_synthetic.scenes.claims import holds
 from salon_synthetic.scenes.equivalence import same_mismatch
+from salon_synthetic.scenes.reading import read_question
+from salon_synthetic.scenes.vocabulary import Texture
 from salon_taxonomy.answers import Parsed, parse_r3
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Media, Question, Reply
@@ -33,6 +40,15 @@ SCENE = Scene(
 REFLECT = 'Answer with {"answer": …, "explanation": …, "edit_prompt": …} about this prompt:\n<data>\n%s\n</data>'
 
 
+SEEN = {
+    (256, 0.0, False): "f468ff1c",
+    (96, 0.0, False): "b46efc3f",
+    (256, 2.5, False): "cc27ce2b",
+    (128, 1.0, True): "63aebc90",
+}
+"""By width, blur and colour blindness: the digest of what is seen of some scenes."""
+
+
 def ask(*parts: str | Media, judge: Judge | None = None, **options: object) -> Reply:
     return asyncio.run((judge or PixelJudge()).ask(Question(parts, **options)))
 
@@ -46,6 +62,56 @@ def looks(scene: Scene) -> list[tuple[str, ...]]:
 
 
 # ---------------------------------------------------------------------------------------------------------------- vision
+
+
+@for_each("eyes", list(SEEN))
+def test_the_same_is_seen_while_the_rules_have_their_name(eyes: tuple[int, float, bool]) -> None:
+    """Other eyes need another name of the rules: a judge's version is a digest of it."""
+    items = [item for category in Category for item in generate(2, seed=9, categories=[category])]
+    whole = hashlib.sha256()
+    for item in items:
+        whole.update(perceive(drawn(item.shown), Eyes(*eyes)).model_dump_json().encode())
+    textures = [Item(shape="hexagon", colour="blue", texture=texture, size="large", x=40 + 55 * number, y=128)
+                for number, texture in enumerate(Texture)]  # fmt: skip
+    whole.update(perceive(drawn(Scene(items=textures)), Eyes(*eyes)).model_dump_json().encode())
+    assert (RULES, whole.hexdigest()[:8]) == ("pixels-1", SEEN[eyes])
+
+
+@for_each(
+    ("size", "width", "seen"),
+    [((256, 3), 64, (64, 1)), ((3, 256), 64, (1, 64)), ((300, 100), 90, (90, 30)), ((8, 4), 16, (16, 8))],
+)
+def test_a_picture_keeps_its_proportions_and_a_pixel_of_its_shorter_side(size, width, seen) -> None:
+    assert _seen(Image.new("RGB", size), Eyes(width)).shape == (seen[1], seen[0], 3)
+
+
+@for_each(("column", "least", "most"), [("width", 8, 256), ("blur", 0, 32)])
+def test_eyes_see_within_their_ranges_and_no_others_are_made(column: str, least: int, most: int) -> None:
+    assert [getattr(Eyes(**{column: value}), column) for value in (least, most)] == [least, most]
+    for value in (least - 1, most + 0.5):
+        with pytest.raises(InputError, match=f"between {least} and {most}") as raised:
+            Eyes(**{column: value})
+        assert raised.value.column == column
+
+
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 2**31))
+def test_areas_are_those_that_a_flood_fill_finds(height: int, width: int, seed: int) -> None:
+    mask = np.random.default_rng(seed).random((height, width)) < 0.6
+    labels, found = areas(mask)
+    expected, number = np.zeros(mask.shape, int), 0
+    for start in np.ndindex(*mask.shape):
+        if not mask[start] or expected[start]:
+            continue
+        number, reached = number + 1, [start]
+        while reached:
+            y, x = reached.pop()
+            if 0 <= y < height and 0 <= x < width and mask[y, x] and not expected[y, x]:
+                expected[y, x] = number
+                reached += [(y - 1, x), (y + 1, x), (y, x - 1), (y, x + 1)]
+    assert (labels == expected).all() and len(found) == number
+    for area in found:
+        rows, columns = np.nonzero(expected == area.label)
+        assert area == Area(area.label, len(rows), rows.min(), rows.max() + 1, columns.min(), columns.max() + 1)
 
 
 @for_each("item", list(generate(6, seed=2)))
@@ -275,3 +341,42 @@ def test_the_command_prints_counts_per_category() -> None:
     [row] = json.loads(result.stdout)
     assert (row["category"], row["items"], row["verdicts"], row["explained"], row["misaligned"]) == ("numeracy", 3, 3, 2, 2)
     assert CliRunner().invoke(main, ["synthetic", "scenes", "accuracy", "--judge", "nothing:"]).exit_code == 2
+
+
+class Fixed(Judge):
+    """Answers every reflection and every list of questions with one text each."""
+
+    name = version = "fixed"
+
+    def __init__(self, reflection: str, answer: str) -> None:
+        self.reflection, self.answer = reflection, answer
+
+    async def ask(self, question: Question) -> Reply:
+        asked = next(part for part in question.parts if isinstance(part, str))
+        rows = asked.partition("<data>")[2].partition("</data>")[0].strip().splitlines()
+        text = self.reflection if "original" in asked or "explanation" in asked else "\n".join(self.answer for _ in rows)
+        return Reply(text, CallStatus.OK, self.version)
+
+    async def close(self) -> None: ...
+
+
+def test_the_counts_of_accuracy_are_those_of_the_items() -> None:
+    items = list(generate(3, seed=3, categories=[Category.COLOR, Category.NUMERACY]))
+
+    def counts(reflection: str, answer: str) -> dict[str, int]:
+        rows = asyncio.run(measured(Fixed(reflection, answer), items))
+        assert [row.category for row in rows] == [Category.COLOR, Category.NUMERACY]
+        return {
+            name: sum(getattr(row, name) for row in rows)
+            for name in ("items", "verdicts", "explained", "misaligned", "questions", "answers", "unread")
+        }
+
+    asked = [read_question(question) for item in items for question in item.questions]
+    shown = [item.shown for item in items for _ in item.questions]
+    yes = sum(holds(claim, scene) for claim, scene in zip(asked, shown, strict=True) if claim is not None)
+    whole = {"items": 6, "misaligned": 4, "questions": len(asked)}
+    wrong = '{"answer": false, "explanation": "The star is blue, not red.", "edit_prompt": "Make it red."}'
+    right = '{"answer": true, "explanation": "", "edit_prompt": ""}'
+    assert counts("prose", "") == {**whole, "verdicts": 0, "explained": 0, "answers": 0, "unread": 12}
+    assert counts(wrong, "Yes.") == {**whole, "verdicts": 4, "explained": 0, "answers": yes, "unread": 0}
+    assert counts(right, "no") == {**whole, "verdicts": 2, "explained": 0, "answers": len(asked) - yes, "unread": 0}

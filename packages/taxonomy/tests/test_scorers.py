@@ -516,3 +516,29 @@ def test_the_parameters_or_the_attribute_takes_say_what_a_scorer_takes():
     for rate in (0, -1, math.inf, "fast"):
         with pytest.raises(InputError, match="at most 1000"):
             checked_scorer(type("Wrong", (), {"version": "1", "frames_per_second": rate, "__call__": lambda self, a, b: []})())
+
+
+def test_a_scorer_gets_sixteen_pictures_or_four_videos_at_once_and_five_frames_of_a_second_where_it_says_nothing():
+    def of_pictures(images, prompts):
+        return []
+
+    def of_videos(frames, prompts):
+        return []
+
+    of_pictures.version = of_videos.version = "1"
+    assert [checked_scorer(each).batch for each in (of_pictures, of_videos)] == [16, 4]
+    assert checked_scorer(of_videos).frames_per_second == 5.0
+    for rate, allowed in ((1000, True), (1000.5, False), (0, False), (0.1, True)):
+        of_videos.frames_per_second = rate
+        if allowed:
+            assert checked_scorer(of_videos).frames_per_second == rate
+        else:
+            with pytest.raises(InputError, match="at most 1000"):
+                checked_scorer(of_videos)
+    for length, allowed in ((200, True), (201, False), (0, True)):
+        of_pictures.name = "n" * length
+        if allowed:
+            assert checked_scorer(of_pictures).name == ("n" * length or "of_pictures")
+        else:
+            with pytest.raises(InputError, match="short text"):
+                checked_scorer(of_pictures)

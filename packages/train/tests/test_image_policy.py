@@ -17,6 +17,7 @@ import torch
 from click.testing import CliRunner
 from PIL import Image
 
+from for_each import for_each
 from salon_console import main
 from salon_rewards.adapters import FlowGRPOReward
 from salon_rewards.callables.scorer import ScorerReward
@@ -26,12 +27,12 @@ from salon_synthetic.scenes.drawing import drawn
 from salon_synthetic.scenes.scene import Item, Scene
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.scorers import checked_scorer
-from salon_train.demo.shapes import HELD_OUT, LEARNED, PROMPTS, DrawnPolicy, Obedience, TinyUNet, teach
+from salon_train.demo.shapes import HELD_OUT, LEARNED, PROMPTS, DrawnPolicy, Obedience, TinyUNet, teach, words_of
 from salon_train.image_policy import training
 from salon_train.image_policy.diffusers_policy import checked_device
 from salon_train.image_policy.flow import draw, even_times, spread, step_distribution
 from salon_train.image_policy.policy import PromptedBatch
-from salon_train.image_policy.small import ImitationSettings
+from salon_train.image_policy.small import Imitation, ImitationSettings, _schedule
 from salon_train.image_policy.training import FlowGRPO, RewardSettings
 from salon_train.over_seeds import SeedProgress
 from studies.image_policy import study as studies
@@ -311,6 +312,59 @@ def test_what_a_picture_without_a_reward_looked_like_on_its_way_changes_nothing(
         learner.step(0)
         ends.append(torch.cat([each.flatten() for each in learner.policy.state().values()]))
     assert torch.equal(*ends)
+
+
+def network() -> TinyUNet:
+    torch.manual_seed(3)
+    return TinyUNet(8)
+
+
+def test_the_network_of_a_seed_predicts_the_same_in_every_version() -> None:
+    x, time = torch.randn((4, 3, 16, 16), generator=torch.Generator().manual_seed(1)), torch.tensor([0.1, 0.4, 0.7, 1.0])
+    velocity = network()(x, time, words_of([*PROMPTS[:2], *PROMPTS[-2:]])).detach()
+    numbers = [float(each) for each in (velocity.mean(), velocity.std(), velocity[0, 0, 0, 0], velocity[3, 2, 15, 15])]
+    assert numbers == pytest.approx([-0.01078, 0.33051, 0.05249, -0.24634], abs=1e-3)
+
+
+def test_imitation_of_a_seed_learns_the_same_in_every_version() -> None:
+    lessons = teach(50, seed=1, wrong=0.3)
+    assert lessons[1] == [PROMPTS[place % len(PROMPTS)] for place in range(50)]
+    assert float(lessons[0].mean()) == pytest.approx(0.6183, abs=1e-3)
+    learner = Imitation(DrawnPolicy(network()), lessons, ImitationSettings(steps=5, updates=2, batch=8), seed=2)
+    for number in range(5):
+        learner.step(number)
+    sizes = [sum(float(each.detach().abs().sum()) for each in part.parameters()) for part in (learner.network, learner._mean)]
+    assert sizes == pytest.approx([2012.155, 2010.595], abs=0.05)
+    assert learner.optimizer.param_groups[0]["lr"] == pytest.approx(4.8943e-05, abs=1e-8)
+    rates = [_schedule(done) for done in (0.0, 0.02, 0.05, 0.5, 1.0)]
+    assert rates == pytest.approx([0.02, 0.41959, 0.99384, 0.5, 0.0], abs=1e-4)
+
+
+LEARNED_BY = {
+    "cps": (
+        RewardSettings(group=2, ways=5, window=2, kl=0.05, prompts=3, learning_rate=1e-3),
+        {"reward": 0.50122, "diversity": 0.7488, "loss": -0.00532, "kl": 0.00056, "grad_norm": 0.10594},
+    ),
+    "sde": (
+        RewardSettings(group=3, ways=4, window=2, noise="sde", prompts=2, at_once=4),
+        {"reward": 0.50034, "diversity": 0.81498, "loss": -0.00337, "kl": 0.00034, "grad_norm": 0.11644},
+    ),
+}
+
+
+@for_each("noise", list(LEARNED_BY))
+def test_learning_from_a_reward_is_the_same_for_a_seed_in_every_version(noise: str) -> None:
+    settings, expected = LEARNED_BY[noise]
+    learner = FlowGRPO(
+        DrawnPolicy(network()),
+        lambda pictures, prompts, facts: ({"avg": [float(each.mean()) for each in pictures]}, {}),
+        settings,
+        prompts=LEARNED,
+        seed=4,
+    )
+    *_, last = [learner.step(number) for number in range(3)]
+    assert {name: last[name] for name in expected} == pytest.approx(expected, abs=2e-4, rel=2e-3)
+    assert (last["unscored"], last["frac_reward_zero_std"]) == (0.0, 0.0) and last["ratio_error"] < 1e-3
 
 
 def test_shuffled_rewards_are_the_same_numbers_in_another_order() -> None:

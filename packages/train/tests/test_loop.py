@@ -12,20 +12,26 @@ from hypothesis import strategies as st
 
 pytest.importorskip("torch")
 
+import numpy as np
 import torch
+from PIL import Image
+from safetensors.torch import save_file
 
 from for_each import for_each
 from salon_console import main
 from salon_taxonomy.errors import InputError
+from salon_train.data.preferences import read_preferences
 from salon_train.demo import loop
 from salon_train.demo.captions import CaptionSettings, learn_captions
 from salon_train.demo.loop import LoopArm, LoopSettings, run_loop
-from salon_train.demo.raters import RaterSettings
-from salon_train.demo.shapes import LEARNED, PROMPTS, teach
+from salon_train.demo.raters import RaterSettings, ink
+from salon_train.demo.shapes import HELD_OUT, LEARNED, PROMPTS, Obedience, TinyUNet, teach
+from salon_train.image_policy.policy import draw_with
 from salon_train.image_policy.preferences import PreferenceSettings
 from salon_train.image_policy.small import ImitationSettings
 from salon_train.image_policy.training import RewardSettings
 from salon_train.models.tiny import build_tiny_clip
+from salon_train.seeds import generator_of
 from studies import loop as study
 
 TINY = LoopSettings(
@@ -89,6 +95,90 @@ def test_the_command_prints_arms_accuracy_and_steps(tmp_path: Path, monkeypatch:
     assert [row["arm"] for row in found["arms"]] == [arm.value for arm in LoopArm]
     run = CliRunner().invoke(main, ["train", "loop", str(tmp_path), "--quick"])
     assert run.exit_code == 0 and "reward model" in run.output and "grpo-truth" in run.output
+
+
+@pytest.fixture
+def drawn_arms(tmp_path: Path) -> Path:
+    """The folder of a seed, with a random network for every arm and a reward model that is none."""
+    for number, arm in enumerate(LoopArm):
+        torch.manual_seed(number)
+        save_file(TinyUNet(TINY.width).state_dict(), tmp_path / f"{arm}.safetensors")
+    return tmp_path
+
+
+def means(values: torch.Tensor, prompts: Sequence[str], chosen: Sequence[str]) -> float:
+    return float(values[torch.tensor([prompt in chosen for prompt in prompts])].mean())
+
+
+def test_votes_to_learn_from_are_about_pairs_of_the_bases_pictures(drawn_arms: Path) -> None:
+    loop._collect(drawn_arms, 3, TINY, lambda _: None)
+    file = drawn_arms / "votes" / "pairs.csv"
+    pairs = read_preferences(file)
+    asked = [LEARNED[number % len(LEARNED)] for number in range(TINY.votes)]
+    assert sorted(pair.prompt for pair in pairs) == sorted(asked)
+    sides = [{int(picture.name[:6]) for picture in (pair.chosen, pair.rejected)} for pair in pairs]
+    assert all(len(number) == 1 and asked[next(iter(number))] == pair.prompt for number, pair in zip(sides, pairs, strict=True))
+    start = torch.randn((2 * TINY.votes, 3, 16, 16), generator=generator_of(2**30 + 6))
+    base = loop._policy(drawn_arms, LoopArm.BASE, TINY)
+    first, second = draw_with(base, [*asked, *asked], start, steps=4, at_once=250)[1].chunk(2)
+    for number in (0, 7, 23):
+        for side, pictures in (("a", first), ("b", second)):
+            read = np.asarray(Image.open(file.parent / f"{number:06d}{side}.png")).astype(int)
+            assert np.abs(read - pictures[number].permute(1, 2, 0).numpy() * 255).max() < 0.51
+    before = file.read_bytes()
+    loop._collect(drawn_arms, 4, TINY, lambda _: None)
+    assert file.read_bytes() == before, "what is there is not made again"
+
+
+def test_the_last_round_measures_every_arm_on_one_noise(drawn_arms: Path) -> None:
+    rows = loop._last_round(drawn_arms, 3, TINY)
+    asked = [prompt for prompt in PROMPTS for _ in range(TINY.per_prompt)]
+    start = torch.randn((len(asked), 3, 16, 16), generator=generator_of(2**30 + 3 * 2**28 + 6))
+    truth = {}
+    for row, arm in zip(rows, LoopArm, strict=True):
+        drawn = draw_with(loop._policy(drawn_arms, arm, TINY), asked, start, steps=4, at_once=250)[1]
+        images = [Image.fromarray(each) for each in (drawn * 255).round().to(torch.uint8).permute(0, 2, 3, 1).numpy()]
+        truth[arm] = torch.tensor(Obedience()(images, asked))
+        assert (row["arm"], row["truth"][0]) == (arm.value, pytest.approx(float(truth[arm].mean())))
+        assert row["learned"][0] == pytest.approx(means(truth[arm], asked, LEARNED))
+        assert row["held_out"][0] == pytest.approx(means(truth[arm], asked, HELD_OUT))
+        assert row["gain"][0] == pytest.approx(float((truth[arm] - truth[LoopArm.BASE]).mean()))
+        assert row["ci_low"] <= row["rating"] <= row["ci_high"] and 0 < row["win_rate"] < 1
+    assert rows[0]["rating"] == 1000 and sum(row["win_rate"] for row in rows) == pytest.approx(2.5)
+
+
+def test_accuracy_is_the_share_of_fresh_votes_for_the_higher_score(drawn_arms: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    truth = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [1.0, 0.5]] * 6)
+    pictures = torch.rand((2, len(truth), 3, 2, 2), generator=torch.Generator().manual_seed(0))
+    wins, seeds = torch.tensor([True, True, False, True] * 6), []
+
+    def voted(folder: Path, prompts: Sequence[str], settings: LoopSettings, *, seed: int):
+        seeds.append((seed, set(prompts) <= set(LEARNED), len(prompts)))
+        return pictures[0], pictures[1], truth, wins
+
+    monkeypatch.setattr(loop, "_voted", voted)
+    monkeypatch.setattr(loop, "adapted", lambda name: None)
+    monkeypatch.setattr(loop, "_scores", lambda model, drawn, prompts: ink(drawn))
+    rows = loop._accuracy(drawn_arms, 5, TINY)
+    assert seeds == [(2**30 + 2**28 + 20, True, 24), (2**30 + 2**28 + 22, False, 24)]
+    assert [(row["scorer"], row["prompts"]) for row in rows] == [
+        (scorer, among) for among in ("learned", "held_out") for scorer in ("reward model", "truth", "mean rater")]  # fmt: skip
+    inks = ink(pictures[0]) - ink(pictures[1])
+    gaps = {"reward model": inks, "truth": truth[:, 0] - truth[:, 1], "mean rater": 4 * (truth[:, 0] - truth[:, 1]) + 8 * inks}
+    for row in rows:
+        gap = gaps[row["scorer"]]
+        right = sum(0.5 if value == 0 else float((value > 0) == won) for value, won in zip(gap, wins, strict=True)) / len(wins)
+        assert row["accuracy"][0] == pytest.approx(right)
+
+
+def test_an_interval_over_prompts_is_students_t_and_stays_within_its_range() -> None:
+    prompts = [*"aabbcdefghij"]
+    values = torch.tensor([0.0, 1.0, 1.0, 1.0, *[1.0] * 7, 0.0])
+    estimate, low, high = loop._over_prompts(values, prompts)
+    assert estimate == pytest.approx(10 / 12) and 0.0 <= low < estimate < high == 1.0
+    gain = loop._over_prompts(values - 1, prompts, differences=True)
+    assert gain == pytest.approx([-2 / 12, low - 1, gain[2]]) and gain[2] > 0
+    assert loop._over_prompts(values - 2, prompts, differences=True)[1] == -1.0
 
 
 @for_each("seed", [-1, 2**63, 10**20])

@@ -1,6 +1,7 @@
 """Monitors of pictures: what moves a number and what must not, too little to read, and resumption."""
 
 import pickle
+import re
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
@@ -73,6 +74,26 @@ WORD = np.pad(np.array([[1, 1, 1, 0, 1, 0, 1], [0, 1, 0, 0, 1, 1, 1], [0, 1, 0, 
 def moved(number: int) -> np.ndarray:
     """Return the word at one of 130 places."""
     return np.roll(WORD, (-(number * 5 % 13), number * 7 % 10), (0, 1))
+
+
+MEASURED = {
+    (6, 16, 12): (0.06873, 0.57225, 0.27484, 0.10137, 0.19728, 0.36989, 0.00923, 0.19581, 0.15514),
+    (40, 70, 66): (0.06118, 0.62918, 0.28261, 0.09946, 0.11689, 0.91572, 0.00123, 0.05216, 0.26391),
+    (3, 280, 300): (0.06361, 0.74859, 0.26311, 0.09424, 0.12649, 0.99307, 0.00504, 0.05251, 0.24057),
+}
+"""Of so many pictures of this height and width: every number, in the order of the module, drift last."""
+
+
+@for_each(("sizes", "expected"), MEASURED.items())
+def test_the_numbers_of_pictures_are_the_same_in_every_version(sizes: tuple[int, int, int], expected: tuple[float, ...]):
+    """The thresholds of monitors were measured with these numbers."""
+    (count, height, width), random = sizes, np.random.default_rng(5)
+    smooth = np.indices((height, width)).sum(0)[None, None] / (height + width) * random.random((count, 3, 1, 1))
+    pictures = (0.5 * smooth + 0.5 * random.random((count, 3, height, width))).astype(np.float32)
+    prompts = ["a", "b", "a"] * (count // 3) + ["b"] * (count % 3)
+    measures = (grids, sharpness, saturation, contrast, variety, likeness, marks, wandering)
+    numbers = [*(measure(pictures, prompts) for measure in measures), drift(pictures**1.1, pictures, prompts)]
+    assert numbers == pytest.approx(expected, abs=2e-5)
 
 
 CHANGES: dict[str, Callable[[Pictures], Pictures]] = {
@@ -296,3 +317,15 @@ def test_policies_that_learn_honestly_seldom_ring_and_what_is_planted_is_found(t
     assert int(clean.split()[1]) <= 10, clean
     found = [line for line in told.output.splitlines() if line.startswith("planted ")]
     assert len(found) == len(CASES) and all(int(line.split(": ")[1].split()[0]) >= 19 for line in found), found
+
+
+def test_thresholds_are_those_that_the_page_prints():
+    page = (Path(__file__).parents[3] / "docs" / "monitors.md").read_text(encoding="utf-8").partition("## Pictures")[2]
+    printed = {
+        name: (float(warn), float(stop))
+        for name, warn, stop in re.findall(r"^\| `(\w+)` \| .* \| ([\d.]+) \| ([\d.]+) \| [^|]+ \|$", page, re.MULTILINE)
+    }
+    assert {name: (kind.warn, kind.stop) for name, kind in PICTURE_MONITORS.items()}.items() <= printed.items()
+    for name in PICTURE_MONITORS:
+        own = PictureMonitor(name)
+        assert (own.thresholds.warn, own.thresholds.stop) == printed[name]

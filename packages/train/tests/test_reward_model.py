@@ -8,6 +8,7 @@ from contextlib import suppress
 from itertools import product
 from pathlib import Path
 from shutil import copytree
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -37,10 +38,11 @@ from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.scorers import open_scorer
 from salon_taxonomy.verdict import Scored, Unscored
-from salon_train.configuration.reward_model import RewardModelConfiguration, configured
+from salon_train.configuration.reward_model import BackboneSection, RewardModelConfiguration, configured
 from salon_train.configuration.schema import ModelSection
 from salon_train.data.preferences import Preference, read_preferences
 from salon_train.models.loading import load_processor
+from salon_train.reward_model import stage
 from salon_train.reward_model.held_out import held_out_numbers
 from salon_train.reward_model.losses import VoteModel
 from salon_train.reward_model.stage import train_reward_model
@@ -538,3 +540,31 @@ def test_the_study_of_ties_draws_the_chances_that_it_says_and_prints_each_arm(tm
     ran = CliRunner().invoke(ties.main, [str(tmp_path), "--votes", "32", "--seeds", "1"])
     assert ran.exit_code == 0, ran.output
     assert all(arm in ran.stdout for arm in ties.ARMS)
+
+
+def test_a_gap_is_the_chosen_less_the_rejected_and_as_unsure_as_a_difference(monkeypatch: pytest.MonkeyPatch):
+    class Network:
+        def prepared(self, pictures: list[str], prompts: list[str]) -> list[tuple[str, str]]:
+            return list(zip(pictures, prompts, strict=True))
+
+        def __call__(self, rows: list[tuple[str, str]]) -> tuple[torch.Tensor, torch.Tensor]:
+            reward = torch.tensor([{"a.png": 5.0, "b.png": 2.0}[name] + len(prompt) for name, prompt in rows])
+            return reward, torch.tensor([{"a.png": 3.0, "b.png": 4.0}[name] for name, _ in rows])
+
+    monkeypatch.setattr(stage, "picture", lambda path: path.name)
+    run = SimpleNamespace(_network=Network())
+    gap, unsure = stage._RewardModelRun._gaps(run, [pair("p", 1, 0, 0), pair("long", 1, 0, 0), pair("q", 1, 0, 0)])  # type: ignore[arg-type]
+    assert gap.tolist() == [3.0] * 3 and unsure is not None and unsure.tolist() == [5.0] * 3
+
+
+@pytest.mark.parametrize(("rate", "frozen"), [(0.0, 0), (0.49, 1), (0.5, 2), (1.0, 4)])
+def test_a_fix_rate_freezes_that_share_of_each_towers_first_layers_and_what_embeds(rate: float, frozen: int):
+    tower = torch.nn.Module()
+    tower.embeddings, tower.head = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+    tower.layers = torch.nn.ModuleList(torch.nn.Linear(2, 2) for _ in range(4))
+    backbone, adapted = stage.ready_to_learn(tower, BackboneSection(name="m", fix_rate=rate))
+    learns = [layer.weight.requires_grad for layer in backbone.layers]
+    assert not adapted and learns == [False] * frozen + [True] * (4 - frozen)
+    assert backbone.embeddings.weight.requires_grad == (rate == 0.0) and backbone.head.weight.requires_grad
+    none, adapted = stage.ready_to_learn(tower, BackboneSection(name="m", rank=0))
+    assert not adapted and not any(each.requires_grad for each in none.parameters())

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from for_each import for_each
 from salon_console import main
 from salon_console.table_rows import read_each
 from salon_rewards import make_reward
@@ -18,21 +20,164 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import ReplayJudge
 from salon_taxonomy.training_example import MAIN_BUCKETS, NORMAL, TrainingExample
 from salon_train.configuration import launch, launch_names, preset, preset_names, read_configuration
+from salon_train.configuration.image import (
+    ImageEvaluationSection,
+    ImageSection,
+    PaidSection,
+    PairSection,
+    PolicySection,
+)
+from salon_train.configuration.reward_model import BackboneSection, RewardEvaluationSection, RewardLearningSection
 from salon_train.configuration.schema import (
+    CheckpointSection,
+    CompositionSection,
     ConfigurationTable,
+    DataSection,
+    DegenerationSection,
+    EvaluationSection,
     GrpoSection,
+    LearningSection,
+    LinearWeight,
     LogSection,
+    LoraSection,
     ModelSection,
+    MonitorsSection,
+    RewardSection,
+    RunSection,
     SamplingSection,
+    SftSection,
     StoreSection,
     VllmSection,
 )
 from salon_train.refiner import RefinementSettings, read_refiner_configuration
+from salon_train.refiner.settings import EditorSection
 from salon_train.sampling.prompt_order import prompt_plan
 
 REFINERS = ("r3-refiner-7b", "r3-refiner-8b")
 REWARD_MODELS = ("hpsv3", "imagereward", "videoreward")
 WHOLE = '[run]\nfolder = "run"\n[model]\nname = "m"\n[data]\ntrain = ["t.jsonl"]\n'
+
+
+DEFAULTS: dict[type[ConfigurationTable], dict[str, Any]] = {
+    RunSection: {"seed": 0},
+    LoraSection: {"rank": 32, "dropout": 0.0, "targets": "language"},
+    ModelSection: {"dtype": "auto", "compute": "auto", "device": "auto", "training": "full", "activation_checkpointing": False},
+    DataSection: {"reasoning": True},
+    SamplingSection: {"strategy": "multi_bucket", "hard_positives": 1.0, "sft": False},
+    LinearWeight: {"first": 0},
+    RewardSection: {"weight": 1.0, "gate": False, "least": 0.5},
+    CompositionSection: {"missing": "abstain", "missing_value": 0.0},
+    LearningSection: {
+        "schedule": "constant",
+        "warmup_steps": 0,
+        "weight_decay": 0.0,
+        "beta1": 0.9,
+        "beta2": 0.999,
+        "epsilon": 1e-08,
+        "clip_gradient": 1.0,
+    },
+    SftSection: {"learning_rate": 2e-05, "batch": 32},
+    VllmSection: {"mode": "colocate", "memory": 0.3, "tensor_parallel": 1},
+    GrpoSection: {
+        "learning_rate": 1e-06,
+        "start": "model",
+        "batch": 128,
+        "generations": 8,
+        "iterations": 1,
+        "longest": 512,
+        "temperature": 1.0,
+        "top_p": 1.0,
+        "top_k": 0,
+        "loss": "dapo",
+        "clip_low": 0.2,
+        "clip_high": 0.28,
+        "kl": 0.0,
+        "scale": "group",
+        "aggregation": "sum_then_normalize",
+        "rollouts": "transformers",
+    },
+    EvaluationSection: {"at_start": True, "batch": 16, "longest": 512},
+    CheckpointSection: {"every": 50, "keep": 2},
+    DegenerationSection: {"equal_rewards": 20, "invalid_answers": 20, "unscored": 3},
+    MonitorsSection: {"on": True, "on_warn": "log", "on_stop": "stop"},
+    LogSection: {"completions": 16, "every": 1, "to": "none", "project": "salon"},
+    StoreSection: {"completions": 16},
+    PolicySection: {"device": "cuda", "rank": 32, "guidance": 4.5, "negative_prompt": "", "activation_checkpointing": False},
+    PaidSection: {"on_unscored": "nan"},
+    PairSection: {"beta": 1000.0, "pairs": 16},
+    ImageSection: {
+        "steps": 300,
+        "group": 8,
+        "prompts_per_step": 6,
+        "sampling_steps": 10,
+        "noise": "cps",
+        "window": 3,
+        "level": 0.7,
+        "learning_rate": 0.0003,
+        "kl": 0.03,
+        "at_once": 4,
+    },
+    ImageEvaluationSection: {"every": 50, "pictures": 2},
+    BackboneSection: {"device": "cpu", "dtype": "float32", "fix_rate": 0.0, "activation_checkpointing": False},
+    RewardLearningSection: {
+        "loss": "bradley-terry",
+        "rater_noise": 0.0,
+        "epochs": 4,
+        "batch": 16,
+        "learning_rate": 0.0001,
+        "schedule": "cosine",
+        "warmup_ratio": 0.1,
+        "weight_decay": 0.01,
+    },
+    RewardEvaluationSection: {"every": 100},
+    EditorSection: {"timeout_s": 300.0, "concurrency": 8},
+    RefinementSettings: {
+        "epochs": 5.0,
+        "learning_rate": 1e-06,
+        "warmup_steps": 0,
+        "group": 8,
+        "prompts": 128,
+        "micro_batch": 4,
+        "longest_prompt": 2560,
+        "most_tokens": 2048,
+        "most_thought": 1024,
+        "temperature": 1.0,
+        "top_p": 1.0,
+        "kl": 0.01,
+        "loss": "grpo",
+        "clip_low": 0.2,
+        "clip_high": 0.28,
+        "weight_decay": 0.01,
+        "beta1": 0.9,
+        "beta2": 0.999,
+        "stage_one": 0.25,
+        "stage_two": 0.75,
+        "judged_by": "policy",
+        "refusal": "abstain",
+        "illusory": "executed",
+        "wrong_verdict": "nothing",
+    },
+}
+"""What a setting is where a file does not give it: a run of yesterday's file must be the same tomorrow."""
+
+
+@for_each(("table", "values"), DEFAULTS.items())
+def test_a_setting_that_is_left_out_is_what_it_always_was(table: type[ConfigurationTable], values: dict[str, Any]) -> None:
+    own = {name: field.default for name, field in table.model_fields.items() if name in table.__annotations__}
+    assert {name: value for name, value in own.items() if isinstance(value, bool | int | float | str)} == values
+
+
+def test_every_table_of_settings_with_a_default_is_in_the_list_of_defaults() -> None:
+    def below(table: type[ConfigurationTable]) -> Iterator[type[ConfigurationTable]]:
+        for other in table.__subclasses__():
+            yield from (other, *below(other))
+
+    scalars = (bool, int, float, str)
+    with_default = {
+        table for table in below(ConfigurationTable) for name, field in table.model_fields.items()
+        if name in table.__annotations__ and isinstance(field.default, scalars) and table.__module__.startswith("salon_train.")
+    }  # fmt: skip
+    assert {table.__name__ for table in with_default} == {table.__name__ for table in DEFAULTS}
 
 
 def written(folder: Path, text: str) -> Path:

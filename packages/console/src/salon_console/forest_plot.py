@@ -264,7 +264,7 @@ def _ticks(values: Sequence[float]) -> tuple[list[float], int]:
     if high - low <= max(least, 1e-290):
         low, high = low - max(0.5, least), high + max(0.5, least)
     whole = all(float(value).is_integer() for value in values)
-    raw = max((high - low) / 4, 1.0 if whole and values else 0.0)
+    raw = max((high - low) / 4, 1.0 if whole else 0.0)
     magnitude = 10.0 ** math.floor(math.log10(raw))
     factor = next(
         factor
