@@ -52,7 +52,10 @@ def test_a_manifest_an_archive_parquet_with_bytes_and_a_folder_give_the_same_pic
     frame.write_parquet(tmp_path / "t.parquet")
     found = {}
     for name, source in (("manifest", tmp_path / "in" / "rows.jsonl"), ("tar", tar), ("parquet", tmp_path / "t.parquet")):
-        found[name] = shards(made(tmp_path / name, source)).select("key", "image", "sha256", "prompt", "problem")
+        dataset = made(tmp_path / name, source)
+        found[name] = shards(dataset).select("key", "image", "sha256", "prompt", "problem")
+        again = import_pictures(dataset, source)
+        assert (again.rows, again.unchanged) == (0, len(rows)), name
     assert found["manifest"].equals(found["tar"]) and found["manifest"].equals(found["parquet"])
     folder = shards(made(tmp_path / "folder", tmp_path / "in" / "pictures"))
     assert folder["image"].equals(found["manifest"]["image"])
