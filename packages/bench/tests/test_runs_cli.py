@@ -191,6 +191,23 @@ def test_rescoring_asks_nobody_and_says_what_changed(pictures: Path, small_suite
     assert versions == 2
 
 
+def test_a_run_with_further_replies_is_never_shown_as_it_was_rescored_before(pictures: Path) -> None:
+    with serving(Script(rule=fixed("3"))) as server:
+        run_id = json.loads(run(pictures, server.url, "--max-calls", 3).stdout)[0]["run_id"]
+        early = salon("rescore", run_id)
+        assert (early.exit_code, f"salon bench resume {run_id}" in early.stderr) == (2, True), early.output
+        assert salon("resume", run_id).exit_code == 0
+        rescored = json.loads(salon("rescore", run_id, "--format", "json").stdout)[0]
+        assert rescored["changes"]["same"] == 8
+        store = ResultStore.open(Path("results"))
+        store.remove(run_id)
+        assert run(pictures, server.url).exit_code == 0
+        stale = salon("rescore", run_id)
+        assert (stale.exit_code, f"salon store remove results {rescored['run_id']}" in stale.stderr) == (2, True), stale.output
+        store.remove(rescored["run_id"])
+        assert json.loads(salon("rescore", run_id, "--format", "json").stdout)[0]["changes"]["same"] == 8
+
+
 class ThreeSuite(NumberSuite):
     """Also takes the word three for a number."""
 
