@@ -205,6 +205,40 @@ def test_verified_rows_are_r3_benchs_rows_disputes_go_to_an_adjudicator_and_disc
     assert all(item.picture.is_file() for item in found.values())
 
 
+def test_a_row_that_was_generated_again_between_its_experts_is_released_as_its_adjudicator_saw_it_or_not_at_all(
+    experts: ArenaDatabase, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    """Row 0 gets other questions, row 1 one more, row 2 another picture; row 3 stays. The first expert answers last."""
+
+    def served(path: Path) -> WorkService:
+        return WorkService(experts, VerdictTask(read_verdict_rows(path, tmp_path / "pictures")[0]), clock=clock)
+
+    def choose(payload: dict[str, Any]) -> Any:
+        questions = [{"relevant": True, "answer": True} for _ in payload["row"]["questions"]]
+        return {"aligned": True, "questions": questions}
+
+    path = write_rows(tmp_path)
+    before = served(path)
+    first = join(before)
+    assert len(before.lease(first).result()["tasks"]) == 4
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[0]["generated_qa"]["yn_question_list"] = ["Is there a sky?", "Is it night?"]
+    rows[1]["generated_qa"] = {"yn_question_list": ["Is it A?", "Is it B?", "Is it C?"], "yn_answer_list": ["yes"] * 3}
+    rows[2]["bad_image"] = rows[0]["bad_image"]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    after = served(path)
+    assert answer_all(after, join(after), body, clock, choose) == 4
+    assert answer_all(before, first, body, clock, choose) == 4
+    again = served(path)
+    assert answer_all(again, join(again, "adjudicator"), body, clock, choose) == 1
+    done = release(experts, "r3", tmp_path / "release")
+    assert {item.idx: item.questions for item in read_items(tmp_path / "release" / "rows.jsonl")} == {
+        "1": ("Is it A?", "Is it B?", "Is it C?"),
+        "3": ("Is the cube red?", "Is there a dog?"),
+    }
+    assert [line.partition(":")[0] for line in sorted(done.left_out)] == ["row 0", "row 2"]
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -37,11 +37,11 @@ from salon_arena.label_studio import MediaField, exported_tasks, label_studio_co
 from salon_arena.labels import LEVELLED, NORMAL, LabelItem, label_states
 from salon_arena.prompt_tasks import written
 from salon_arena.questions import QuestionItem, question_states
-from salon_arena.rounds import VotedItem
+from salon_arena.rounds import ADJUDICATE, VotedItem
 from salon_arena.settling import settle_due
 from salon_arena.tables import ANSWERS, ASSIGNMENTS, RATERS, SETTLED, SETTLED_ANSWERS
 from salon_arena.tasks import files_of, instant
-from salon_arena.verdicts import verdict_states
+from salon_arena.verdicts import EXPERTS, verdict_states
 from salon_arena.verify import verify_answers
 from salon_console.table_files import csv_cell
 from salon_judges.formats.artifact_bench import TASK_TYPES, BenchRow, QuestionLevel, QuestionTask, released_row
@@ -258,14 +258,19 @@ class _Release:
     def r3(self) -> int:
         """Return rows of R³-Bench, discarded ones left out."""
         rows = []
-        answered = {each.subject: each for each in self._answers("verdict")}
-        states = self._database.read(verdict_states)
-        for subject, state in states.items():
-            answer_of = answered.get(subject)
+        answered: dict[str, list[_Answered]] = {}
+        for each in self._answers("verdict", ADJUDICATE):
+            answered.setdefault(each.subject.removeprefix(f"{ADJUDICATE}\x1f"), []).append(each)
+        for subject, state in self._database.read(verdict_states).items():
             agreed = state.agreed
-            if answer_of is None or agreed is None or agreed.discard:
+            if agreed is None or agreed.discard:
                 continue
+            deciding = [each for each in answered[subject] if (each.kind == ADJUDICATE) == bool(state.final)][:EXPERTS]
+            answer_of = deciding[-1]
             [file] = files_of(answer_of.payload)
+            if len({json.dumps([each.payload["prompt"], each.payload["row"], each.digests]) for each in deciding}) > 1:
+                self.left_out.append(f"row {file.prompt_id}: its experts saw different versions of it.")
+                continue
             path = self._copy(file, answer_of)
             if path is None:
                 continue
@@ -419,8 +424,9 @@ class _Release:
         return opened
 
     def _answers(self, *kinds: str) -> list[_Answered]:
+        """Return settled answers of some kinds; of none, all but those of adjudicators."""
         answers = self._database.read(_settled_answers)
-        return [each for each in answers if not kinds or each.kind in kinds]
+        return [each for each in answers if (each.kind in kinds if kinds else each.kind != ADJUDICATE)]
 
     def _accepted(self, kind: str, states: Mapping[str, V]) -> Iterator[tuple[_Answered, V]]:
         """Yield the first answer of each accepted item with its state, in order of first answers."""
@@ -567,7 +573,7 @@ def _settled_answers(connection: Connection) -> list[_Answered]:
         )
         .select_from(SETTLED_ANSWERS)
         .join(RATERS, RATERS.c.rater_id == ASSIGNMENTS.c.rater_id)
-        .where(SETTLED.c.kind.in_(["battle", "panel", "ranking", "check", "label", "question", "verdict"]))
+        .where(SETTLED.c.kind.in_(["battle", "panel", "ranking", "check", "label", "question", "verdict", ADJUDICATE]))
         .order_by(SETTLED.c.number)
     )
     return [
