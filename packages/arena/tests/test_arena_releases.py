@@ -151,6 +151,23 @@ def test_every_released_file_is_the_one_that_its_row_was_said_of(
         assert released == seen[row["rater_id"], row["prompt_id"], row["models"][0]]
 
 
+def test_a_file_that_was_another_one_for_one_of_its_raters_is_left_out(
+    experts: ArenaDatabase, material: Material, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    """The file is exchanged for the second rater and put back: its digest is that of the first rater's."""
+    swapped, content = material.files[0].path, material.files[0].path.read_bytes()
+    for turn, role in enumerate(("rater", "rater", "rater", "auditor", "auditor")):
+        swapped.write_bytes(material.files[1].path.read_bytes() if turn == 1 else content)
+        service = WorkService(experts, LabelTask(material, Taxonomy.load("magicmirror")), clock=clock)
+        said = marks(HAND) if role == "rater" else {"accept": True}
+        label_all(service, join(service, role), body, clock, lambda _, said=said: said)
+    swapped.write_bytes(content)
+    for options in ({}, {"unaudited": True}):
+        done = release(experts, "magicmirror", tmp_path / f"release-{len(options)}", **options)
+        assert (done.rows, len(done.left_out)) == (11, 1)
+        assert "different versions" in done.left_out[0]
+
+
 def write_rows(folder: Path, count: int = 4) -> Path:
     if not (folder / "pictures").exists():
         write_material(folder, samples=1)

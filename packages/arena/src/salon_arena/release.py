@@ -430,10 +430,27 @@ class _Release:
 
     def _accepted(self, kind: str, states: Mapping[str, V]) -> Iterator[tuple[_Answered, V]]:
         """Yield the first answer of each accepted item with its state, in order of first answers."""
-        first = {each.subject: each for each in reversed(self._answers(kind))}
-        for subject, answered in reversed(first.items()):
-            if states[subject].state == "accepted":
-                yield answered, states[subject]
+        for subject, answers in self._by_subject(kind).items():
+            if states[subject].state == "accepted" and self._saw_the_same(answers):
+                yield answers[0], states[subject]
+
+    def _by_subject(self, kind: str) -> dict[str, list[_Answered]]:
+        by_subject: dict[str, list[_Answered]] = {}
+        for each in self._answers(kind):
+            by_subject.setdefault(each.subject, []).append(each)
+        return by_subject
+
+    def _saw_the_same(self, answers: Sequence[_Answered]) -> bool:
+        """Return whether people saw the same files and question, sides apart; where they did not, it is noted."""
+        versions = set()
+        for each in answers:
+            question = {**each.payload.get("question", {}), "turned": None}
+            versions.add(json.dumps([question, sorted(each.digests or ())]))
+        if len(versions) > 1:
+            file = files_of(answers[0].payload)[0]
+            name = f"{file.prompt_id} of {file.model}, sample {file.sample}"
+            self.left_out.append(f"{name}: people saw different versions of its files or its question.")
+        return len(versions) == 1
 
     def _accepted_labels(self, taxonomy: str) -> Iterator[tuple[Generated, _Answered, LabelItem]]:
         for answered, state in self._accepted("label", self._database.read(label_states)):
@@ -443,10 +460,10 @@ class _Release:
     def _unaudited_labels(self, taxonomy: str) -> Iterator[tuple[Generated, _Answered, LabelItem]]:
         """Yield each file on whose labels all who labelled it agree, with the first answer; others are noted."""
         states = self._database.read(label_states)
-        first = {each.subject: each for each in reversed(self._answers("label"))}
-        for subject, answered in reversed(first.items()):
+        for subject, answers in self._by_subject("label").items():
+            answered = answers[0]
             state, file = states[subject], files_of(answered.payload)[0]
-            if answered.payload["taxonomy"] != taxonomy:
+            if answered.payload["taxonomy"] != taxonomy or not self._saw_the_same(answers):
                 continue
             if state.agreed is None and len({state.values(each) for each in state.said}) > 1:
                 self.left_out.append(f"{file.prompt_id} of {file.model}, sample {file.sample}: its raters differ.")
