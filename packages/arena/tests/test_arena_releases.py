@@ -151,6 +151,23 @@ def test_every_released_file_is_the_one_that_its_row_was_said_of(
         assert released == seen[row["rater_id"], row["prompt_id"], row["models"][0]]
 
 
+def test_a_file_that_was_another_one_for_one_of_its_raters_is_left_out(
+    experts: ArenaDatabase, material: Material, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    """The file is exchanged for the second rater and put back: its digest is that of the first rater's."""
+    swapped, content = material.files[0].path, material.files[0].path.read_bytes()
+    for turn, role in enumerate(("rater", "rater", "rater", "auditor", "auditor")):
+        swapped.write_bytes(material.files[1].path.read_bytes() if turn == 1 else content)
+        service = WorkService(experts, LabelTask(material, Taxonomy.load("magicmirror")), clock=clock)
+        said = marks(HAND) if role == "rater" else {"accept": True}
+        label_all(service, join(service, role), body, clock, lambda _, said=said: said)
+    swapped.write_bytes(content)
+    for options in ({}, {"unaudited": True}):
+        done = release(experts, "magicmirror", tmp_path / f"release-{len(options)}", **options)
+        assert (done.rows, len(done.left_out)) == (11, 1)
+        assert "different versions" in done.left_out[0]
+
+
 def write_rows(folder: Path, count: int = 4) -> Path:
     if not (folder / "pictures").exists():
         write_material(folder, samples=1)
@@ -203,6 +220,40 @@ def test_verified_rows_are_r3_benchs_rows_disputes_go_to_an_adjudicator_and_disc
     assert (found["1"].explanation, found["2"].explanation) == ("The cube is blue.", "said 1")
     assert all(item.questions == ("Is the cube red?",) and item.answers == (True,) for item in found.values())
     assert all(item.picture.is_file() for item in found.values())
+
+
+def test_a_row_that_was_generated_again_between_its_experts_is_released_as_its_adjudicator_saw_it_or_not_at_all(
+    experts: ArenaDatabase, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    """Row 0 gets other questions, row 1 one more, row 2 another picture; row 3 stays. The first expert answers last."""
+
+    def served(path: Path) -> WorkService:
+        return WorkService(experts, VerdictTask(read_verdict_rows(path, tmp_path / "pictures")[0]), clock=clock)
+
+    def choose(payload: dict[str, Any]) -> Any:
+        questions = [{"relevant": True, "answer": True} for _ in payload["row"]["questions"]]
+        return {"aligned": True, "questions": questions}
+
+    path = write_rows(tmp_path)
+    before = served(path)
+    first = join(before)
+    assert len(before.lease(first).result()["tasks"]) == 4
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[0]["generated_qa"]["yn_question_list"] = ["Is there a sky?", "Is it night?"]
+    rows[1]["generated_qa"] = {"yn_question_list": ["Is it A?", "Is it B?", "Is it C?"], "yn_answer_list": ["yes"] * 3}
+    rows[2]["bad_image"] = rows[0]["bad_image"]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    after = served(path)
+    assert answer_all(after, join(after), body, clock, choose) == 4
+    assert answer_all(before, first, body, clock, choose) == 4
+    again = served(path)
+    assert answer_all(again, join(again, "adjudicator"), body, clock, choose) == 1
+    done = release(experts, "r3", tmp_path / "release")
+    assert {item.idx: item.questions for item in read_items(tmp_path / "release" / "rows.jsonl")} == {
+        "1": ("Is it A?", "Is it B?", "Is it C?"),
+        "3": ("Is the cube red?", "Is there a dog?"),
+    }
+    assert [line.partition(":")[0] for line in sorted(done.left_out)] == ["row 0", "row 2"]
 
 
 @pytest.mark.parametrize(

@@ -235,6 +235,16 @@ def test_work_that_is_left_is_no_audit(world: Path) -> None:
         assert audited(f"openai:seer@{server.url}")["rows"][0]["accuracy"] == 1.0
 
 
+def test_an_audit_whose_limit_leaves_a_judge_unasked_is_of_the_others(world: Path) -> None:
+    with serving(eyes(world)) as one, serving(eyes(world)) as two:
+        judges = (f"openai:seer@{one.url}", f"openai:other@{two.url}")
+        words = (*judges, "--pairs", "pairs.csv", "--max-calls", "5", "--concurrency", "1", "--allow-incomplete")
+        result = salon("bench", "audit", *words)
+        assert (result.exit_code, two.stats.requests) == (0, 0), result.output
+    assert "not begun" in result.stderr
+    assert "other" not in result.stdout
+
+
 def test_a_column_that_the_pairs_lack_is_refused_before_a_judge_is_asked(world: Path) -> None:
     with serving(eyes(world)) as server:
         result = salon("bench", "audit", f"openai:seer@{server.url}", "--pairs", "pairs.csv", "--by", "colour")

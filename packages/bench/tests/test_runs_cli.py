@@ -108,8 +108,7 @@ def test_the_judges_of_a_command_share_its_limits(pictures: Path) -> None:
         assert run(pictures, one.url, *more, "--max-calls", 10).exit_code == 1
         assert (one.stats.requests, two.stats.requests) == (8, 2)
         nothing_begun = run(pictures, one.url, *more, "--deadline", 1e-9, "--allow-incomplete")
-        assert nothing_begun.exit_code == 0, nothing_begun.output
-        assert "not begun" in nothing_begun.stderr
+        assert (nothing_begun.exit_code, "not begun" in nothing_begun.stderr) == (1, True), nothing_begun.output
         assert run(pictures, one.url, *more, "--max-calls", 6).exit_code == 0
         assert (one.stats.requests, two.stats.requests) == (8, 8)
 
@@ -189,6 +188,23 @@ def test_rescoring_asks_nobody_and_says_what_changed(pictures: Path, small_suite
     assert report["changes"] == {"same": 6, "other_value": 0, "now_scored": 2, "now_unscored": 0, "gone": 0, "new": 0}
     versions = ResultStore.open("results", read_only=True).read("scores").collect()["judge_version"].n_unique()
     assert versions == 2
+
+
+def test_a_run_with_further_replies_is_never_shown_as_it_was_rescored_before(pictures: Path) -> None:
+    with serving(Script(rule=fixed("3"))) as server:
+        run_id = json.loads(run(pictures, server.url, "--max-calls", 3).stdout)[0]["run_id"]
+        early = salon("rescore", run_id)
+        assert (early.exit_code, f"salon bench resume {run_id}" in early.stderr) == (2, True), early.output
+        assert salon("resume", run_id).exit_code == 0
+        rescored = json.loads(salon("rescore", run_id, "--format", "json").stdout)[0]
+        assert rescored["changes"]["same"] == 8
+        store = ResultStore.open(Path("results"))
+        store.remove(run_id)
+        assert run(pictures, server.url).exit_code == 0
+        stale = salon("rescore", run_id)
+        assert (stale.exit_code, f"salon store remove results {rescored['run_id']}" in stale.stderr) == (2, True), stale.output
+        store.remove(rescored["run_id"])
+        assert json.loads(salon("rescore", run_id, "--format", "json").stdout)[0]["changes"]["same"] == 8
 
 
 class ThreeSuite(NumberSuite):

@@ -37,11 +37,11 @@ from salon_arena.label_studio import MediaField, exported_tasks, label_studio_co
 from salon_arena.labels import LEVELLED, NORMAL, LabelItem, label_states
 from salon_arena.prompt_tasks import written
 from salon_arena.questions import QuestionItem, question_states
-from salon_arena.rounds import VotedItem
+from salon_arena.rounds import ADJUDICATE, VotedItem
 from salon_arena.settling import settle_due
 from salon_arena.tables import ANSWERS, ASSIGNMENTS, RATERS, SETTLED, SETTLED_ANSWERS
 from salon_arena.tasks import files_of, instant
-from salon_arena.verdicts import verdict_states
+from salon_arena.verdicts import EXPERTS, verdict_states
 from salon_arena.verify import verify_answers
 from salon_console.table_files import csv_cell
 from salon_judges.formats.artifact_bench import TASK_TYPES, BenchRow, QuestionLevel, QuestionTask, released_row
@@ -258,14 +258,19 @@ class _Release:
     def r3(self) -> int:
         """Return rows of R³-Bench, discarded ones left out."""
         rows = []
-        answered = {each.subject: each for each in self._answers("verdict")}
-        states = self._database.read(verdict_states)
-        for subject, state in states.items():
-            answer_of = answered.get(subject)
+        answered: dict[str, list[_Answered]] = {}
+        for each in self._answers("verdict", ADJUDICATE):
+            answered.setdefault(each.subject.removeprefix(f"{ADJUDICATE}\x1f"), []).append(each)
+        for subject, state in self._database.read(verdict_states).items():
             agreed = state.agreed
-            if answer_of is None or agreed is None or agreed.discard:
+            if agreed is None or agreed.discard:
                 continue
+            deciding = [each for each in answered[subject] if (each.kind == ADJUDICATE) == bool(state.final)][:EXPERTS]
+            answer_of = deciding[-1]
             [file] = files_of(answer_of.payload)
+            if len({json.dumps([each.payload["prompt"], each.payload["row"], each.digests]) for each in deciding}) > 1:
+                self.left_out.append(f"row {file.prompt_id}: its experts saw different versions of it.")
+                continue
             path = self._copy(file, answer_of)
             if path is None:
                 continue
@@ -419,15 +424,33 @@ class _Release:
         return opened
 
     def _answers(self, *kinds: str) -> list[_Answered]:
+        """Return settled answers of some kinds; of none, all but those of adjudicators."""
         answers = self._database.read(_settled_answers)
-        return [each for each in answers if not kinds or each.kind in kinds]
+        return [each for each in answers if (each.kind in kinds if kinds else each.kind != ADJUDICATE)]
 
     def _accepted(self, kind: str, states: Mapping[str, V]) -> Iterator[tuple[_Answered, V]]:
         """Yield the first answer of each accepted item with its state, in order of first answers."""
-        first = {each.subject: each for each in reversed(self._answers(kind))}
-        for subject, answered in reversed(first.items()):
-            if states[subject].state == "accepted":
-                yield answered, states[subject]
+        for subject, answers in self._by_subject(kind).items():
+            if states[subject].state == "accepted" and self._saw_the_same(answers):
+                yield answers[0], states[subject]
+
+    def _by_subject(self, kind: str) -> dict[str, list[_Answered]]:
+        by_subject: dict[str, list[_Answered]] = {}
+        for each in self._answers(kind):
+            by_subject.setdefault(each.subject, []).append(each)
+        return by_subject
+
+    def _saw_the_same(self, answers: Sequence[_Answered]) -> bool:
+        """Return whether people saw the same files and question, sides apart; where they did not, it is noted."""
+        versions = set()
+        for each in answers:
+            question = {**each.payload.get("question", {}), "turned": None}
+            versions.add(json.dumps([question, sorted(each.digests or ())]))
+        if len(versions) > 1:
+            file = files_of(answers[0].payload)[0]
+            name = f"{file.prompt_id} of {file.model}, sample {file.sample}"
+            self.left_out.append(f"{name}: people saw different versions of its files or its question.")
+        return len(versions) == 1
 
     def _accepted_labels(self, taxonomy: str) -> Iterator[tuple[Generated, _Answered, LabelItem]]:
         for answered, state in self._accepted("label", self._database.read(label_states)):
@@ -437,10 +460,10 @@ class _Release:
     def _unaudited_labels(self, taxonomy: str) -> Iterator[tuple[Generated, _Answered, LabelItem]]:
         """Yield each file on whose labels all who labelled it agree, with the first answer; others are noted."""
         states = self._database.read(label_states)
-        first = {each.subject: each for each in reversed(self._answers("label"))}
-        for subject, answered in reversed(first.items()):
+        for subject, answers in self._by_subject("label").items():
+            answered = answers[0]
             state, file = states[subject], files_of(answered.payload)[0]
-            if answered.payload["taxonomy"] != taxonomy:
+            if answered.payload["taxonomy"] != taxonomy or not self._saw_the_same(answers):
                 continue
             if state.agreed is None and len({state.values(each) for each in state.said}) > 1:
                 self.left_out.append(f"{file.prompt_id} of {file.model}, sample {file.sample}: its raters differ.")
@@ -567,7 +590,7 @@ def _settled_answers(connection: Connection) -> list[_Answered]:
         )
         .select_from(SETTLED_ANSWERS)
         .join(RATERS, RATERS.c.rater_id == ASSIGNMENTS.c.rater_id)
-        .where(SETTLED.c.kind.in_(["battle", "panel", "ranking", "check", "label", "question", "verdict"]))
+        .where(SETTLED.c.kind.in_(["battle", "panel", "ranking", "check", "label", "question", "verdict", ADJUDICATE]))
         .order_by(SETTLED.c.number)
     )
     return [

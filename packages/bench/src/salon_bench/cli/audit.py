@@ -99,7 +99,7 @@ def audit(
         plans.append((plan, judge, None))
     reports = judge_all(plans, store, work=work)
     refuse_incomplete(plans, reports, store, allowed=work["allow_incomplete"])
-    views = [RunView(store, plan.plan.run_id) for plan, _, _ in plans]
+    views = [RunView(store, report["run_id"]) for report in reports]
     scores, calls = pl.concat([view.scores for view in views]), pl.concat([view.calls for view in views])
     chances = verdict_chances(scores, calls)
     table = judged_pairs(people, scores, chances)

@@ -362,7 +362,7 @@ def refuse_incomplete(
     waiting = [plan.plan.run_id for plan, _, _ in plans[len(reports) :]]
     if waiting:
         left = f"not begun: {', '.join(waiting)}\nThe same command again begins them."
-        if not allowed or STOPPED_BY in command_state():
+        if not allowed or not reports or STOPPED_BY in command_state():
             raise IncompleteError(f"work is left: {left}")
         click.echo(f"Work is left: {left}", err=True)
 

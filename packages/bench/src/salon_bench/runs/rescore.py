@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 from salon_bench.runs.checkpoint import Fold, fold_here
 from salon_bench.runs.plan import LoadedPlan, version_of
 from salon_bench.runs.progress import Watcher
-from salon_bench.runs.session import SessionResult, run_session
+from salon_bench.runs.session import FinishedError, SessionResult, run_session
+from salon_bench.runs.status import run_status
 from salon_bench.runs.suite_runner import run_cases
 from salon_bench.runs.view import RESCORED, RunView
 from salon_bench.suites.contract.suite import RunContext
 from salon_judges.asking.asker import AskPolicy
 from salon_judges.clients.wrapping import AbsentJudge
+from salon_taxonomy.errors import InputError
 from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
@@ -77,8 +79,13 @@ async def rescore(
 
     Raises:
         FinishedError: this version of the suite has rescored the run before.
+        InputError: the run is not finished, or was judged again after it was rescored.
         SalonError: the store or the suite fails.
     """
+    status = run_status(store, run_id)
+    if not status.finished:
+        hint = f"Go on with it first: salon bench resume {run_id} --store {store}"
+        raise InputError("is not finished, so replies that it still lacks would be missing:", value=run_id, hint=hint)
     plan = planned.plan
     extractor = None if plan.extractor_alone is None else AbsentJudge("extractor", plan.extractor_alone)
     policy = AskPolicy(None, plan.re_asks, extractor, decoding_seed=plan.decoding_seed)
@@ -87,8 +94,14 @@ async def rescore(
     context = RunContext(new_id, plan.judge, version)
     row = replace(plan, judge_version=version, suite_version=planned.suite.version).row(new_id)
     prompts = [item.prompt for item in planned.prompts]
-    with run_session(store, row, fold, prompts=prompts, watcher=watcher, replies_of=run_id) as session:
-        outcome = await run_cases(planned, policy, context, session, plan.judge_settings, replies_of=run_id, keep_lost=True)
+    try:
+        with run_session(store, row, fold, prompts=prompts, watcher=watcher, replies_of=run_id) as session:
+            outcome = await run_cases(planned, policy, context, session, plan.judge_settings, replies_of=run_id, keep_lost=True)
+    except FinishedError as error:
+        if status.last_at and error.status.last_at and status.last_at > error.status.last_at:
+            hint = f"Remove what was read before: salon store remove {store} {new_id}"
+            raise InputError("was judged again after it was rescored:", value=run_id, hint=hint) from error
+        raise
     return Rescored(new_id, outcome, changes(RunView(store, run_id).scores, RunView(store, new_id).scores))
 
 
