@@ -1,7 +1,9 @@
 """Rules of the arena against second implementations of them: borders of shares, rounds, slots, sides, lengths, readers."""
 
 import json
+import math
 import struct
+from collections import Counter
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -18,10 +20,12 @@ from hypothesis import strategies as st
 from small_arena import MODELS, Clock, seen, write_material
 from test_arena_screening import twin
 
-from salon_arena import ArenaDatabase, Material, WorkService, export_answers, read_material
+from for_each import for_each
+from salon_arena import ArenaDatabase, Material, WorkService, agreement, demo, export_answers, read_material
 from salon_arena.blind import BlindMedia
 from salon_arena.blind_video import BlindVideo, filled
 from salon_arena.database import _READERS
+from salon_arena.demo import simulated_choice
 from salon_arena.labels import LabelItem
 from salon_arena.prompt_tasks import PromptItem, PromptTask, slots
 from salon_arena.screening import screen_raters
@@ -260,3 +264,35 @@ def test_texts_of_a_release_are_written_as_they_are(tmp_path: Path, material: Ma
     made = _Release(SimpleNamespace(setting=lambda _: None), tmp_path, None, None, None, 0, False)  # type: ignore[arg-type]
     made._write_lines("a.jsonl", [{"prompt": "قطة زرقاء"}])
     assert "قطة زرقاء" in (tmp_path / "a.jsonl").read_text(encoding="utf-8")
+
+
+@for_each(("left", "right"), [(1000.0, 1000.0), (1200.0, 1000.0), (900.0, 1150.0)])
+def test_a_simulated_rater_prefers_the_stronger_model_as_elo_says(left: float, right: float) -> None:
+    generator = Random(7)
+    count = 20_000
+    drawn = Counter(simulated_choice(generator, left, right) for _ in range(count))
+    expected = 1 / (1 + 10 ** ((right - left) / 400))
+    ties = drawn["both_good"] + drawn["both_bad"]
+    slack = 4 * 0.5 / math.sqrt(count)
+    assert (drawn["left"] + ties / 2) / count == pytest.approx(expected, abs=slack)
+    assert ties / count == pytest.approx(demo._TIES * min(expected, 1 - expected), abs=slack)
+    assert drawn["both_good"] / ties == pytest.approx(0.5, abs=0.05) and drawn.total() == count
+
+
+def values(kind: str, choice: object, payload: dict[str, Any], **more: object) -> list[tuple[Any, ...]]:
+    row = SimpleNamespace(kind=kind, choice=choice if isinstance(choice, str) else json.dumps(choice), subject="it", **more)
+    return list(agreement._VALUES[kind](row, payload))
+
+
+def test_what_raters_agree_about_is_each_answer_of_a_form_and_the_order_of_each_two_files() -> None:
+    files = [{"model": name, "sample": number} for number, name in enumerate(("ref", "x", "y"))]
+    form = {"files": files, "rated_from": 1, "questions": [("looks", 5), ("true", 5)], "prompt_id": "p"}
+    rated = [("p", model, sample, name) for model, sample in (("x", 1), ("y", 2)) for name in ("looks", "true")]
+    for kind, scale, names in (("panel", "ordinal", ["looks", "true"] * 2), ("check", "nominal", ["checks"] * 4)):
+        assert values(kind, [[4, 2], [1, 5]], form) == [*zip(names, [scale] * 4, rated, [4, 2, 1, 5], strict=True)]
+    ranked = values("ranking", [[2], [1], [1]], {"files": [{"model": name} for name in ("b", "a", "c")]})
+    assert ranked == [
+        ("order of two", "nominal", ("it", "a", "b"), "a"),
+        ("order of two", "nominal", ("it", "a", "c"), ""),
+        ("order of two", "nominal", ("it", "b", "c"), "c"),
+    ]

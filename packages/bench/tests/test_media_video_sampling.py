@@ -3,6 +3,7 @@
 import hashlib
 import os
 import struct
+from dataclasses import astuple
 from fractions import Fraction
 from io import BytesIO
 from itertools import pairwise
@@ -15,13 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from for_each import for_each
 from salon_bench.report.thumbnails import NoThumbnail, Thumbnail, thumbnails
 from salon_bench.runs.judged_files import JudgedFile
 from salon_console import main
 from salon_judges.media import PictureCache, PicturePolicy, VideoLimits, VideoPolicy, prepare_video, sample_video
 from salon_judges.media.contact_sheet import contact_sheet
 from salon_judges.media.video_container import container_of
-from salon_judges.media.video_policy import thinned, times_at
+from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS, thinned, times_at
 from salon_judges.media.video_sampling import SampledVideo
 from salon_synthetic.videos import clip_frames, encode, write_clip
 from salon_taxonomy.errors import InputError
@@ -409,3 +411,26 @@ def test_a_video_whose_clock_begins_elsewhere_is_the_same_video(container: str, 
     assert [red // 24 for _, red in films[0]] == pytest.approx(range(10), abs=1)
     assert lengths == [pytest.approx(2.0, abs=0.07)] * 3
     assert refused(path.read_bytes()[: path.stat().st_size // 2])
+
+
+@for_each(
+    ("name", "allowed", "refused"),
+    [
+        ("frames_per_second", (1e-9, 1000), (0, -1.0, 1000.001)),
+        ("most_pixels", (1, 10**9), (0, -1)),
+        ("most_frames", (1, 10**9, None), (0, -1)),
+        ("quality", (1, 100), (0, 101)),
+    ],
+)
+def test_a_policy_takes_what_lies_within_its_ranges_and_names_what_does_not(name, allowed, refused):
+    for value in allowed:
+        assert getattr(VideoPolicy(**{name: value}), name) == value
+    for value in refused:
+        with pytest.raises(InputError) as raised:
+            VideoPolicy(**{name: value})
+        assert (raised.value.column, raised.value.value) == (name, value)
+
+
+def test_what_a_video_is_held_to_where_nothing_is_said():
+    assert astuple(VideoPolicy()) == (5.0, 602_112, None, 92)
+    assert astuple(DEFAULT_VIDEO_LIMITS) == (256 * 1024**2, 36_000_000, 600.0, 72_000)
