@@ -219,5 +219,5 @@ def test_likeness_is_that_of_the_nearest_face_to_the_surest_of_the_sources():
     assert score(picture(), picture((80, 70))).value == 0.0
     assert score(picture((90, 0)), picture((80, 250))).value == 0.0, "never below 0"
     assert isinstance(score(picture((90, 40)), picture()), Unscored)
-    scorer._faces(Image.new("RGB", (10, 2000)))
-    assert detector.size == (1024, 5)
+    scorer._faces(Image.new("RGB", (2000, 10)))
+    assert detector.size == (5, 1024)
