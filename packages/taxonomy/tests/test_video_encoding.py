@@ -43,6 +43,7 @@ def test_pictures_are_shown_at_their_rate_in_every_container(tmp_path: Path, end
         frames = list(film.decode(video=0))
         assert len(film.streams.audio) == 1
     assert [float(frame.time) for frame in frames] == pytest.approx([0.0, 0.4, 0.8, 1.2], abs=0.002)
+    assert {frame.rotation for frame in frames} == {0}
     for frame, picture in zip(frames, PICTURES, strict=True):
         assert np.abs(frame.to_ndarray(format="rgb24").mean((0, 1)) - np.asarray(picture).mean((0, 1))).max() < 12
 
