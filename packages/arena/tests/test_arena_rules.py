@@ -5,6 +5,7 @@ import math
 import struct
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -18,10 +19,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from small_arena import MODELS, Clock, seen, write_material
+from sqlalchemy import insert
 from test_arena_screening import twin
 
 from for_each import for_each
-from salon_arena import ArenaDatabase, Material, WorkService, agreement, demo, export_answers, read_material
+from salon_arena import ArenaDatabase, Material, WorkService, agreement, demo, export_answers, quality, read_material
 from salon_arena.blind import BlindMedia
 from salon_arena.blind_video import BlindVideo, filled
 from salon_arena.database import _READERS
@@ -30,6 +32,8 @@ from salon_arena.labels import LabelItem
 from salon_arena.prompt_tasks import PromptItem, PromptTask, slots
 from salon_arena.screening import screen_raters
 from salon_arena.service import AnswerBody
+from salon_arena.tables import ASSIGNMENTS, CERTIFICATES
+from salon_arena.tasks import instant
 from salon_arena.verdicts import Verdict, VerdictItem
 from salon_judges.formats.generations import Generated
 from salon_store import ResultStore
@@ -296,3 +300,53 @@ def test_what_raters_agree_about_is_each_answer_of_a_form_and_the_order_of_each_
         ("order of two", "nominal", ("it", "a", "c"), ""),
         ("order of two", "nominal", ("it", "b", "c"), "c"),
     ]
+
+
+@given(st.integers(0, 4_000_000_000_000_000))
+def test_an_instant_of_the_database_is_exact(microseconds: int) -> None:
+    assert (instant(microseconds) - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(microseconds=1) == microseconds
+
+
+def test_a_certificate_is_that_of_the_last_test_and_ends_after_its_days(database: ArenaDatabase, service: WorkService) -> None:
+    day = 86_400_000_000
+
+    def certificate(number: int, at: int, *, passed: bool) -> Callable[[Any], None]:
+        row = {"rater_id": rater, "round": number, "at": at, "agreement": 0.9, "kappa": 0.85, "passed": passed}
+        return lambda connection: connection.execute(insert(CERTIFICATES), row)
+
+    rater = service.people.join().result().rater_id
+
+    def certified(now: int) -> bool:
+        return database.read(lambda connection: quality.certified(connection, rater, now, 30))
+
+    assert not certified(0)
+    database.write(certificate(1, 10 * day, passed=True)).result()
+    assert [certified(now) for now in (10 * day, 40 * day - 1, 40 * day, 41 * day)] == [True, True, False, False]
+    database.write(certificate(2, 20 * day, passed=False)).result()
+    assert not certified(20 * day), "the last test counts"
+    database.write(certificate(3, 25 * day, passed=True)).result()
+    assert certified(55 * day - 1) and database.read(lambda connection: quality.rounds(connection, rater)) == 3
+
+
+def test_a_battle_is_audited_while_an_auditor_holds_it_or_has_judged_it(database: ArenaDatabase, service: WorkService) -> None:
+    rater = service.people.join().result().rater_id
+    audits = [("open", 101), ("open", 100), ("open", 99), ("answered", 1), ("settled", 1), ("void", 500)]
+    cases = [*(("audit", *each) for each in audits), ("battle", "open", 500)]
+    rows = [
+        {"assignment_id": f"a{number}", "rater_id": rater, "kind": kind, "subject": f"s{number}", "state": state,
+         "payload": json.dumps({"audits": f"battle {number}"}), "issued_at": number, "lease_until": lease}
+        for number, (kind, state, lease) in enumerate(cases)
+    ]  # fmt: skip
+    database.write(lambda connection: connection.execute(insert(ASSIGNMENTS), rows)).result()
+    held = database.read(lambda connection: set(connection.execute(quality._audited(100)).scalars()))
+    assert held == {"battle 0", "battle 3", "battle 4"}
+
+
+def test_an_agreement_that_is_undefined_says_why_and_of_how_much() -> None:
+    alike = [["yes", "yes"], ["yes", "yes"]]
+    for what in (agreement._alpha("verdicts", "nominal", alike), agreement._fleiss("verdicts", alike)):
+        assert what.value is None and what.reason and "\n" not in what.reason
+    clear = agreement._fleiss("verdicts", [["yes", "yes", "yes"], ["no", "no", "no"], ["no", "no"]])
+    assert (clear.value, clear.items, clear.answers) == (1.0, 2, 6), "of the first three raters"
+    pairs = agreement._fleiss("verdicts", [["yes", "yes"], ["no", "no"], ["no", "yes"]])
+    assert (pairs.statistic, pairs.items, pairs.answers) == ("Fleiss' κ (first 2 raters)", 3, 6)
