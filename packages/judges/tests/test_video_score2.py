@@ -164,7 +164,9 @@ class Prepared:
         return self
 
 
-@pytest.mark.parametrize(("frames", "size", "shown"), [(3, (64, 48), (392, 280)), (4, (2000, 1000), (1092, 532))])
+@pytest.mark.parametrize(
+    ("frames", "size", "shown"), [(3, (64, 48), (392, 280)), (3, (64, 32), (448, 224)), (4, (2000, 1000), (1092, 532))]
+)
 def test_a_video_is_shown_in_pairs_of_frames_of_a_size_within_the_released_bounds(frames, size, shown):
     """At least 128 and at most 768 squares of 28 pixels a frame, and at most nine tenths of 128,000 in all."""
     processor = Prepared()
