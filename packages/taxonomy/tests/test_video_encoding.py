@@ -58,6 +58,13 @@ def test_pictures_are_shown_at_their_stamps_turned_and_into_an_open_file(tmp_pat
     assert {frame.rotation for frame in frames} == {90} and not list(tmp_path.iterdir())
 
 
+def test_nothing_is_turned_where_nothing_is_said() -> None:
+    plain, turned = (BytesIO(), BytesIO())
+    encode(Path("a.mp4"), PICTURES, size=(32, 16), into=plain)
+    encode(Path("a.mp4"), PICTURES, size=(32, 16), rate=10, rotation=0, into=turned)
+    assert plain.getvalue() == turned.getvalue()
+
+
 def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="unknown ending of a video"):
         encode(tmp_path / "a.gif", PICTURES, size=(32, 16))
