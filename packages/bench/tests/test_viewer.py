@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -661,6 +662,33 @@ def test_battles_show_both_pictures_and_are_found_by_pair_winner_rater_category_
     pair = next(link for link in Form(one).links if link.count("is_models=") == 2)
     assert sorted(filtered_rows(view.rows(), parse_qs(pair.partition("?")[2]))["key"]) == ["b0"]
     assert 'role="alert"' in wrong and "nonsense" in wrong
+
+
+def test_the_page_of_a_battle_says_who_decided_it_when_and_what_was_shown_where(store: Path) -> None:
+    noon = datetime(2026, 1, 2, 12, 0, 4, 500_000, tzinfo=UTC)
+    vote = {
+        "prompt_id": "p0",
+        "suite": "su",
+        "model_a": "brush",
+        "model_b": "pen",
+        "rater_id": "cleo",
+        "mode": "expert",
+        "labels": [],
+    }
+    anchor = {"is_anchor": True, "expected_winner": "model_a", "weight": 0.5, "plan_rule": "uniform", "side_a_shown": "right"}
+    began = {"started_at": noon - timedelta(seconds=4.5)}
+    votes = [
+        vote | {"battle_id": "c0", "winner": "model_b", "answered_at": noon} | anchor | began,
+        vote | {"battle_id": "c1", "winner": "tie", "answered_at": noon, "is_anchor": False, "weight": 1.0},
+    ]
+    ResultStore.open(store).append("battles", pl.DataFrame(votes, infer_schema_length=None), run_id="one")
+    view = BattleView(StoreTables(store))
+    [first], [second] = view.details("c0"), view.details("c1")
+    assert first.heading == "brush against pen: pen"
+    assert first.facts.split(" · ") == [
+        "decided by cleo (expert)", "2026-01-02 12:00 UTC", "after 4.5 s", "brush was shown on the right",
+        "a control pair: expected brush", "weight 0.5", "planned by uniform"]  # fmt: skip
+    assert second.facts.split(" · ") == ["decided by cleo (expert)", "2026-01-02 12:00 UTC"]
 
 
 def test_a_battle_of_a_journal_is_seen_at_once(store: Path) -> None:
