@@ -31,10 +31,11 @@ from salon_bench.viewer.app import Viewer
 from salon_bench.viewer.battles import BattleView
 from salon_bench.viewer.cases import _LONGEST, CaseFilter, choices, disagreements, filtered, run_cases
 from salon_bench.viewer.pages import case_page, cases_page, runs_page
-from salon_bench.viewer.row_pages import filtered_rows
+from salon_bench.viewer.row_pages import _same_value, filtered_rows
 from salon_bench.viewer.small_copies import SmallCopies
 from salon_bench.viewer.store_tables import StoreTables
 from salon_console import main
+from salon_console.row_view import RowTable
 from salon_store import ResultStore
 from salon_store.recording import open_journal
 from salon_synthetic.videos import write_clip
@@ -689,6 +690,20 @@ def test_the_page_of_a_battle_says_who_decided_it_when_and_what_was_shown_where(
         "decided by cleo (expert)", "2026-01-02 12:00 UTC", "after 4.5 s", "brush was shown on the right",
         "a control pair: expected brush", "weight 0.5", "planned by uniform"]  # fmt: skip
     assert second.facts.split(" · ") == ["decided by cleo (expert)", "2026-01-02 12:00 UTC"]
+
+
+def test_a_value_leads_to_all_rows_that_have_it_where_there_is_one_to_choose() -> None:
+    values = {"rater": "ann", "labels": ["a", "b"], "free": "x"}
+    table = RowTable(pl.DataFrame([values]), {"rater": "Rater", "labels": "Labels"}, ())
+
+    def leads(**changed: object) -> list[str]:
+        row = values | changed
+        return [_same_value(table, row, name, "battles") for name in values]
+
+    rater, labels, free = leads()
+    assert parse_qs(rater.partition("?")[2]) == {"is_rater": ["ann"]} and rater.startswith("battles?")
+    assert parse_qs(labels.partition("?")[2]) == {"is_labels": ["a", "b"]} and free == ""
+    assert leads(rater=None, labels=[], free=None) == ["", "", ""]
 
 
 def test_a_battle_of_a_journal_is_seen_at_once(store: Path) -> None:
