@@ -1,8 +1,11 @@
 """Rules of the arena against second implementations of them: borders of shares, rounds, slots, sides, lengths, readers."""
 
 import json
+import math
 import struct
+from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -16,16 +19,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from small_arena import MODELS, Clock, seen, write_material
+from sqlalchemy import insert
 from test_arena_screening import twin
 
-from salon_arena import ArenaDatabase, Material, WorkService, export_answers, read_material
+from for_each import for_each
+from salon_arena import ArenaDatabase, Material, WorkService, agreement, demo, export_answers, quality, read_material
 from salon_arena.blind import BlindMedia
 from salon_arena.blind_video import BlindVideo, filled
 from salon_arena.database import _READERS
+from salon_arena.demo import simulated_choice
 from salon_arena.labels import LabelItem
 from salon_arena.prompt_tasks import PromptItem, PromptTask, slots
 from salon_arena.screening import screen_raters
 from salon_arena.service import AnswerBody
+from salon_arena.tables import ASSIGNMENTS, CERTIFICATES
+from salon_arena.tasks import instant
 from salon_arena.verdicts import Verdict, VerdictItem
 from salon_judges.formats.generations import Generated
 from salon_store import ResultStore
@@ -260,3 +268,85 @@ def test_texts_of_a_release_are_written_as_they_are(tmp_path: Path, material: Ma
     made = _Release(SimpleNamespace(setting=lambda _: None), tmp_path, None, None, None, 0, False)  # type: ignore[arg-type]
     made._write_lines("a.jsonl", [{"prompt": "قطة زرقاء"}])
     assert "قطة زرقاء" in (tmp_path / "a.jsonl").read_text(encoding="utf-8")
+
+
+@for_each(("left", "right"), [(1000.0, 1000.0), (1200.0, 1000.0), (900.0, 1150.0)])
+def test_a_simulated_rater_prefers_the_stronger_model_as_elo_says(left: float, right: float) -> None:
+    generator = Random(7)
+    count = 20_000
+    drawn = Counter(simulated_choice(generator, left, right) for _ in range(count))
+    expected = 1 / (1 + 10 ** ((right - left) / 400))
+    ties = drawn["both_good"] + drawn["both_bad"]
+    slack = 4 * 0.5 / math.sqrt(count)
+    assert (drawn["left"] + ties / 2) / count == pytest.approx(expected, abs=slack)
+    assert ties / count == pytest.approx(demo._TIES * min(expected, 1 - expected), abs=slack)
+    assert drawn["both_good"] / ties == pytest.approx(0.5, abs=0.05) and drawn.total() == count
+
+
+def values(kind: str, choice: object, payload: dict[str, Any], **more: object) -> list[tuple[Any, ...]]:
+    row = SimpleNamespace(kind=kind, choice=choice if isinstance(choice, str) else json.dumps(choice), subject="it", **more)
+    return list(agreement._VALUES[kind](row, payload))
+
+
+def test_what_raters_agree_about_is_each_answer_of_a_form_and_the_order_of_each_two_files() -> None:
+    files = [{"model": name, "sample": number} for number, name in enumerate(("ref", "x", "y"))]
+    form = {"files": files, "rated_from": 1, "questions": [("looks", 5), ("true", 5)], "prompt_id": "p"}
+    rated = [("p", model, sample, name) for model, sample in (("x", 1), ("y", 2)) for name in ("looks", "true")]
+    for kind, scale, names in (("panel", "ordinal", ["looks", "true"] * 2), ("check", "nominal", ["checks"] * 4)):
+        assert values(kind, [[4, 2], [1, 5]], form) == [*zip(names, [scale] * 4, rated, [4, 2, 1, 5], strict=True)]
+    ranked = values("ranking", [[2], [1], [1]], {"files": [{"model": name} for name in ("b", "a", "c")]})
+    assert ranked == [
+        ("order of two", "nominal", ("it", "a", "b"), "a"),
+        ("order of two", "nominal", ("it", "a", "c"), ""),
+        ("order of two", "nominal", ("it", "b", "c"), "c"),
+    ]
+
+
+@given(st.integers(0, 4_000_000_000_000_000))
+def test_an_instant_of_the_database_is_exact(microseconds: int) -> None:
+    assert (instant(microseconds) - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(microseconds=1) == microseconds
+
+
+def test_a_certificate_is_that_of_the_last_test_and_ends_after_its_days(database: ArenaDatabase, service: WorkService) -> None:
+    day = 86_400_000_000
+
+    def certificate(number: int, at: int, *, passed: bool) -> Callable[[Any], None]:
+        row = {"rater_id": rater, "round": number, "at": at, "agreement": 0.9, "kappa": 0.85, "passed": passed}
+        return lambda connection: connection.execute(insert(CERTIFICATES), row)
+
+    rater = service.people.join().result().rater_id
+
+    def certified(now: int) -> bool:
+        return database.read(lambda connection: quality.certified(connection, rater, now, 30))
+
+    assert not certified(0)
+    database.write(certificate(1, 10 * day, passed=True)).result()
+    assert [certified(now) for now in (10 * day, 40 * day - 1, 40 * day, 41 * day)] == [True, True, False, False]
+    database.write(certificate(2, 20 * day, passed=False)).result()
+    assert not certified(20 * day), "the last test counts"
+    database.write(certificate(3, 25 * day, passed=True)).result()
+    assert certified(55 * day - 1) and database.read(lambda connection: quality.rounds(connection, rater)) == 3
+
+
+def test_a_battle_is_audited_while_an_auditor_holds_it_or_has_judged_it(database: ArenaDatabase, service: WorkService) -> None:
+    rater = service.people.join().result().rater_id
+    audits = [("open", 101), ("open", 100), ("open", 99), ("answered", 1), ("settled", 1), ("void", 500)]
+    cases = [*(("audit", *each) for each in audits), ("battle", "open", 500)]
+    rows = [
+        {"assignment_id": f"a{number}", "rater_id": rater, "kind": kind, "subject": f"s{number}", "state": state,
+         "payload": json.dumps({"audits": f"battle {number}"}), "issued_at": number, "lease_until": lease}
+        for number, (kind, state, lease) in enumerate(cases)
+    ]  # fmt: skip
+    database.write(lambda connection: connection.execute(insert(ASSIGNMENTS), rows)).result()
+    held = database.read(lambda connection: set(connection.execute(quality._audited(100)).scalars()))
+    assert held == {"battle 0", "battle 3", "battle 4"}
+
+
+def test_an_agreement_that_is_undefined_says_why_and_of_how_much() -> None:
+    alike = [["yes", "yes"], ["yes", "yes"]]
+    for what in (agreement._alpha("verdicts", "nominal", alike), agreement._fleiss("verdicts", alike)):
+        assert what.value is None and what.reason and "\n" not in what.reason
+    clear = agreement._fleiss("verdicts", [["yes", "yes", "yes"], ["no", "no", "no"], ["no", "no"]])
+    assert (clear.value, clear.items, clear.answers) == (1.0, 2, 6), "of the first three raters"
+    pairs = agreement._fleiss("verdicts", [["yes", "yes"], ["no", "no"], ["no", "yes"]])
+    assert (pairs.statistic, pairs.items, pairs.answers) == ("Fleiss' κ (first 2 raters)", 3, 6)

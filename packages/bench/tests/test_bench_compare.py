@@ -211,13 +211,13 @@ def test_a_page_is_written_whole_and_needs_a_name(made: VerdictStore, tmp_path: 
 
 
 def test_a_page_names_the_higher_one_of_every_prompt_and_what_each_scored(made: VerdictStore, tmp_path: Path) -> None:
-    a = made.run("a", {("t", "p0", "d"): 3, ("t", "p1", "d"): 1, ("t", "p2", "d"): 2, ("t", "p2", "e"): 1, ("t", "p3", "e"): 2})
+    a = made.run("a", {("t", "p0", "d"): 3, ("t", "p1", "d"): 1, ("t", "p2", "d"): 3, ("t", "p2", "e"): 1, ("t", "p3", "e"): 2})
     b = made.run("b", {("t", "p0", "d"): 1, ("t", "p1", "d"): 3, ("t", "p2", "d"): 1, ("t", "p2", "e"): 2, ("t", "p3", "e"): 2})
     page = tmp_path / "page.html"
     assert salon("results", "compare", a, b, "--store", made.path, "--output", page).exit_code == 0
     text = page.read_text(encoding="utf-8")
     counts = [text.count(words) for words in ("A is higher", "B is higher", "they weigh the same")]
     balances = {change.prompt_id: change.balance for change in compare(made.path, a, b).changes}
-    assert (balances["p0"] > 0, balances["p1"] < 0, "p3" in balances) == (True, True, False)
+    assert (balances["p0"] > 0, balances["p1"] < 0, balances["p2"], "p3" in balances) == (True, True, 0.0, False)
     assert counts == [sum(value > 0 for value in balances.values()), sum(value < 0 for value in balances.values()),
                       sum(value == 0 for value in balances.values())]  # fmt: skip

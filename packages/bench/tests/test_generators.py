@@ -75,6 +75,14 @@ def manifest(folder: Path) -> list[dict[str, object]]:
     return sorted((json.loads(line) for line in lines), key=lambda row: (row["prompt_id"], row["sample"]))
 
 
+def test_a_second_call_says_how_much_there_is_and_a_first_one_nothing(folder: Path) -> None:
+    words = ("--generator", "draw:0", "--samples", 2)
+    assert "continues" not in generate(*words).stderr
+    (folder / "pictures" / "0002.1.png").unlink()
+    assert "continues: 7 of 8 pictures done in pictures\n" in generate(*words).stderr
+    assert "continues: 8 of 8 pictures done in pictures; nothing is left to do" in generate(*words).stderr
+
+
 def test_generate_run_report_are_three_commands(folder: Path) -> None:
     (folder / "star.toml").write_text('name = "stars"\n[[question]]\nid = "q"\nask = "Is there a star?"\nanswer = "yes/no"\n')
     made = generate("--generator", "draw:0", "--samples", 2)

@@ -52,6 +52,8 @@ def test_draft_writes_a_file_with_battles_and_may_look_at_those_that_were_had(fo
     ("words", "said"),
     [
         (["draft", "--prompts", "none.csv", *SUBJECTS, "--battles", "5", "--output", "a.jsonl"], "there is no such file"),
+        (["draft", "--prompts", "prompts.csv", "--battles", "5", "--output", "a.jsonl"], "--model"),
+        (["draft", "--prompts", "x", *SUBJECTS, "--battles", "5", "--output", "a.jsonl"], "is a folder, not a file"),
         (["draft", "--prompts", "x/pond.png", *SUBJECTS, "--battles", "5", "--output", "a.jsonl"], "unknown kind of file"),
         (["draft", "--prompts", "prompts.csv", *SUBJECTS, "--battles", "5", "--output", "a.csv"], "JSON Lines"),
         (["draft", "--prompts", "prompts.csv", *SUBJECTS[:4], "--battles", "5", "--output", "a.jsonl"], "2 to"),

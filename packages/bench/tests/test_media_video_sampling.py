@@ -3,6 +3,7 @@
 import hashlib
 import os
 import struct
+from dataclasses import astuple
 from fractions import Fraction
 from io import BytesIO
 from itertools import pairwise
@@ -15,17 +16,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from for_each import for_each
 from salon_bench.report.thumbnails import NoThumbnail, Thumbnail, thumbnails
 from salon_bench.runs.judged_files import JudgedFile
 from salon_console import main
 from salon_judges.media import PictureCache, PicturePolicy, VideoLimits, VideoPolicy, prepare_video, sample_video
 from salon_judges.media.contact_sheet import contact_sheet
 from salon_judges.media.video_container import container_of
-from salon_judges.media.video_policy import thinned, times_at
+from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS, thinned, times_at
 from salon_judges.media.video_sampling import SampledVideo
 from salon_synthetic.videos import clip_frames, encode, write_clip
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Question
+from salon_taxonomy.protocols import Film, Frame, Media, Question
 from salon_taxonomy.records import MediaKind
 from salon_taxonomy.verdict import Reason, Unscored
 
@@ -409,3 +411,64 @@ def test_a_video_whose_clock_begins_elsewhere_is_the_same_video(container: str, 
     assert [red // 24 for _, red in films[0]] == pytest.approx(range(10), abs=1)
     assert lengths == [pytest.approx(2.0, abs=0.07)] * 3
     assert refused(path.read_bytes()[: path.stat().st_size // 2])
+
+
+@for_each(
+    ("name", "allowed", "refused"),
+    [
+        ("frames_per_second", (1e-9, 1000), (0, -1.0, 1000.001)),
+        ("most_pixels", (1, 10**9), (0, -1)),
+        ("most_frames", (1, 10**9, None), (0, -1)),
+        ("quality", (1, 100), (0, 101)),
+    ],
+)
+def test_a_policy_takes_what_lies_within_its_ranges_and_names_what_does_not(name, allowed, refused):
+    for value in allowed:
+        assert getattr(VideoPolicy(**{name: value}), name) == value
+    for value in refused:
+        with pytest.raises(InputError) as raised:
+            VideoPolicy(**{name: value})
+        assert (raised.value.column, raised.value.value) == (name, value)
+
+
+def test_what_a_video_is_held_to_where_nothing_is_said():
+    assert astuple(VideoPolicy()) == (5.0, 602_112, None, 92)
+    assert astuple(DEFAULT_VIDEO_LIMITS) == (256 * 1024**2, 36_000_000, 600.0, 72_000)
+
+
+@for_each(("frames", "columns"), [(7, 3), (4, 8), (5, 1), (12, 4)])
+def test_a_contact_sheet_shows_each_frame_at_its_place_with_its_second_below(frames: int, columns: int) -> None:
+    def colour(number: int) -> tuple[int, int, int]:
+        return (20 * number, 255 - 20 * number, 128)
+
+    def jpeg(number: int) -> bytes:
+        stream = BytesIO()
+        Image.new("RGB", (80, 40), colour(number)).save(stream, "JPEG", quality=95)
+        return stream.getvalue()
+
+    shown = tuple(Frame(number / 4, Media.from_bytes(jpeg(number))) for number in range(frames))
+    film = Film(shown, frames / 4, frames)
+    sheet = np.asarray(Image.open(BytesIO(contact_sheet(film, columns=columns, width=420, most_frames=frames)))).astype(int)
+    across = min(columns, frames)
+    wide = (420 - 4) // across - 4
+    high, down = round(wide / 2), -(-frames // across)
+    assert sheet.shape == (4 + down * (high + 18), 420, 3)
+    for number in range(frames):
+        top, left = 4 + number // across * (high + 18), 4 + number % across * (wide + 4)
+        cell = sheet[top + 3 : top + high - 3, left + 3 : left + wide - 3]
+        assert np.abs(cell.mean((0, 1)) - colour(number)).max() < 6
+        label = sheet[top + high + 1 : top + high + 14, left : left + 24]
+        assert label.max() > 150 and (label.max(2) < 60).mean() > 0.5, "a light second on the dark ground"
+    if frames % across:
+        assert sheet[-high - 10 : -20, -wide + 5 :].max() < 60, "what is left over is empty"
+
+
+@for_each(("name", "least", "most"), [("columns", 1, 64), ("width", 64, 4096), ("most_frames", 1, 400)])
+def test_a_contact_sheet_takes_what_lies_within_its_ranges(clips: Path, name: str, least: int, most: int) -> None:
+    film = sampled((clips / "fast.mp4").read_bytes()).film
+    for value in (least, most):
+        assert contact_sheet(film, **{"width": 128, name: value})
+    for value in (least - 1, most + 1):
+        with pytest.raises(InputError, match=f"between {least} and {most}") as raised:
+            contact_sheet(film, **{name: value})
+        assert (raised.value.column, raised.value.value) == (name, value)

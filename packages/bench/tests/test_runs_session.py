@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import json
 import os
 import re
 import signal
@@ -581,3 +582,12 @@ def test_a_long_reply_is_parsed_in_another_thread_than_the_event_loops(
     asked(" " * 40_000 + "1", store)
     assert threads
     assert threading.current_thread() not in threads
+
+
+def test_progress_counts_open_cases_too_in_its_rate_and_has_plain_values() -> None:
+    progress = RunProgress(done=6, open=3, seconds=4.0004, reasons=Counter({Reason.TIMEOUT: 2, Reason.EMPTY: 1}))
+    assert progress.rate == pytest.approx(9 / 4.0004) and RunProgress(done=6).rate == 0.0
+    fields = progress.fields()
+    assert (fields["rate"], fields["seconds"], fields["done"], fields["open"]) == (2.25, 4.0, 6, 3)
+    assert list(fields["reasons"].items()) == [("empty", 1), ("timeout", 2)]
+    assert json.loads(json.dumps(fields)) == fields

@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -30,10 +31,11 @@ from salon_bench.viewer.app import Viewer
 from salon_bench.viewer.battles import BattleView
 from salon_bench.viewer.cases import _LONGEST, CaseFilter, choices, disagreements, filtered, run_cases
 from salon_bench.viewer.pages import case_page, cases_page, runs_page
-from salon_bench.viewer.row_pages import filtered_rows
+from salon_bench.viewer.row_pages import _same_value, filtered_rows
 from salon_bench.viewer.small_copies import SmallCopies
 from salon_bench.viewer.store_tables import StoreTables
 from salon_console import main
+from salon_console.row_view import RowTable
 from salon_store import ResultStore
 from salon_store.recording import open_journal
 from salon_synthetic.videos import write_clip
@@ -661,6 +663,47 @@ def test_battles_show_both_pictures_and_are_found_by_pair_winner_rater_category_
     pair = next(link for link in Form(one).links if link.count("is_models=") == 2)
     assert sorted(filtered_rows(view.rows(), parse_qs(pair.partition("?")[2]))["key"]) == ["b0"]
     assert 'role="alert"' in wrong and "nonsense" in wrong
+
+
+def test_the_page_of_a_battle_says_who_decided_it_when_and_what_was_shown_where(store: Path) -> None:
+    noon = datetime(2026, 1, 2, 12, 0, 4, 500_000, tzinfo=UTC)
+    vote = {
+        "prompt_id": "p0",
+        "suite": "su",
+        "model_a": "brush",
+        "model_b": "pen",
+        "rater_id": "cleo",
+        "mode": "expert",
+        "labels": [],
+    }
+    anchor = {"is_anchor": True, "expected_winner": "model_a", "weight": 0.5, "plan_rule": "uniform", "side_a_shown": "right"}
+    began = {"started_at": noon - timedelta(seconds=4.5)}
+    votes = [
+        vote | {"battle_id": "c0", "winner": "model_b", "answered_at": noon} | anchor | began,
+        vote | {"battle_id": "c1", "winner": "tie", "answered_at": noon, "is_anchor": False, "weight": 1.0},
+    ]
+    ResultStore.open(store).append("battles", pl.DataFrame(votes, infer_schema_length=None), run_id="one")
+    view = BattleView(StoreTables(store))
+    [first], [second] = view.details("c0"), view.details("c1")
+    assert first.heading == "brush against pen: pen"
+    assert first.facts.split(" · ") == [
+        "decided by cleo (expert)", "2026-01-02 12:00 UTC", "after 4.5 s", "brush was shown on the right",
+        "a control pair: expected brush", "weight 0.5", "planned by uniform"]  # fmt: skip
+    assert second.facts.split(" · ") == ["decided by cleo (expert)", "2026-01-02 12:00 UTC"]
+
+
+def test_a_value_leads_to_all_rows_that_have_it_where_there_is_one_to_choose() -> None:
+    values = {"rater": "ann", "labels": ["a", "b"], "free": "x"}
+    table = RowTable(pl.DataFrame([values]), {"rater": "Rater", "labels": "Labels"}, ())
+
+    def leads(**changed: object) -> list[str]:
+        row = values | changed
+        return [_same_value(table, row, name, "battles") for name in values]
+
+    rater, labels, free = leads()
+    assert parse_qs(rater.partition("?")[2]) == {"is_rater": ["ann"]} and rater.startswith("battles?")
+    assert parse_qs(labels.partition("?")[2]) == {"is_labels": ["a", "b"]} and free == ""
+    assert leads(rater=None, labels=[], free=None) == ["", "", ""]
 
 
 def test_a_battle_of_a_journal_is_seen_at_once(store: Path) -> None:

@@ -20,7 +20,7 @@ from pyarrow.parquet import ParquetFile
 from for_each import for_each
 from salon_curate import asks
 from salon_curate.cli import curate
-from salon_curate.clips import _grids, _middle_rows, timeline, watch
+from salon_curate.clips import _grids, _middle_rows, _Seen, timeline, watch
 from salon_curate.dataset import DataSet, Picture
 from salon_curate.duplicates_and_splits import duplicates, longest_run, split, stretches
 from salon_curate.importing import import_pictures
@@ -418,3 +418,13 @@ def test_the_split_of_a_pipeline_reads_stretches_where_they_are(tmp_path):
     found = read_columns(dataset, stages, ["split", "stretch_group"]).collect()
     assert found["split"].n_unique() == 1 and set(found["stretch_group"]) == {"one0"}
     assert [part.path for part in expected_parts(dataset, without)["split"]] == [part.path for part in parts]
+
+
+def test_sharpness_is_measured_once_a_second_and_times_never_go_back():
+    seen = _Seen()
+    for number in range(26):
+        frame = av.VideoFrame.from_ndarray(np.full((64, 64), 10 * number, np.uint8), format="gray")
+        seen.see(frame, -0.01 if number == 0 else number / 10 if number != 7 else 0.55)
+    assert len(seen.sharpness) == 3 and len(seen.times) == 26
+    assert seen.times[:9] == pytest.approx([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.6, 0.8])
+    assert seen.grids()[:, 0, 0].tolist() == [min(255, 10 * number) for number in range(26)]

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from curate_world import drawn, made, tree
 from hypothesis import given
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_curate import asks
 from salon_curate.cli import curate
+from salon_curate.cli import stages as commands
 from salon_curate.costs import COSTS, PartCost, recorded_costs
 from salon_curate.dataset import DataSet, Shard
 from salon_curate.drift import drift
@@ -21,8 +24,8 @@ from salon_curate.engine import inline
 from salon_curate.judging import JudgedStage, judge_stage
 from salon_curate.measures import look
 from salon_curate.pipeline import PIPELINE
-from salon_curate.planning import actual, plan, sample_of, total_of, wall_seconds
-from salon_curate.running import run
+from salon_curate.planning import EstimatedTotal, actual, plan, sample_of, total_of, wall_seconds
+from salon_curate.running import StageProgress, run
 from salon_curate.selection import read_columns
 from salon_curate.stages import DataSetStage
 from salon_curate.tasks import Spent
@@ -30,7 +33,8 @@ from salon_judges.clients import CachedJudge, ChatSettings, ResponseCache, Route
 from salon_judges.clients.collecting import CollectingJudge
 from salon_synthetic import PixelJudge, PixelSettings
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Reply, Usage
+from salon_taxonomy.protocols import Media, Reply, Usage
+from salon_taxonomy.verdict import Reason, Scored, Unscored
 
 
 class Priced:
@@ -251,3 +255,79 @@ def test_the_commands_print_plan_and_drift(tmp_path, few):
     moved = call("drift", folder, "--stage", "agreement", "--now", "pixels:blur=8", "--at-most", 0.01)
     assert "is above --at-most 0.01" in moved
     assert "asks no judge" in call("drift", folder, "--stage", "look", "--now", "pixels:blur=8")
+
+
+@for_each(
+    ("seconds", "words"),
+    [(0.04, "0.0 s"), (119.9, "119.9 s"), (120.0, "2.0 min"), (7199.0, "120.0 min"), (7200.0, "2.0 h"), (4.2e6, "1,166.7 h")],
+)
+def test_a_duration_is_in_the_unit_that_fits(seconds, words):
+    assert commands._duration(seconds) == words
+
+
+@for_each(
+    ("total", "unit", "words"),
+    [
+        ((None,), 1.0, "–"),
+        ((99.6,), 1.0, "99.6"),
+        ((1234.5,), 1.0, "1,234"),
+        ((2.5e6, None, None), 1e6, "2.5"),
+        ((1234.0, 1234.0, 1234.0), 1.0, "1,234"),
+        ((1000.0, 900.0, 1100.0), 1.0, "1,000 ± 1e+02"),
+        ((2.5e6, 2.0e6, 3.0e6), 1e6, "2.5 ± 0.5"),
+    ],
+)
+def test_a_total_has_three_digits_and_half_its_interval(total, unit, words):
+    assert commands._total_of(EstimatedTotal(*total), unit) == words
+
+
+@for_each(
+    ("text", "shards"), [(None, None), ("0-3", range(4)), ("2", range(2, 3)), ("2-99", range(2, 5)), ("4-4", range(4, 5))]
+)
+def test_a_range_of_shards_is_both_ends_and_what_there_is(text, shards):
+    assert commands._shard_range(text, 5) == shards
+
+
+@for_each("text", ["5", "3-2", "-1", "1-", "a", "1-b", "²"])
+def test_what_is_no_range_of_shards_is_refused(text):
+    with pytest.raises(InputError) as raised:
+        commands._shard_range(text, 5)
+    assert raised.value.column == "shards"
+
+
+def test_progress_is_printed_once_a_second_and_at_the_end(monkeypatch, capsys):
+    now = [100.0]
+    monkeypatch.setattr(commands.time, "monotonic", lambda: now[0])
+    watch = commands._watcher()
+    for moment, done in ((100.0, 1), (100.9, 2), (101.0, 3), (101.5, 4), (101.6, 5)):
+        now[0] = moment
+        watch(StageProgress("look", done, 5, 1000 * done, 5000, done - 1, 2.0 * done))
+    assert capsys.readouterr().err.splitlines() == [
+        "look: 1 of 5 shards, 1,000 pictures, 500/s, 8 s left, 0 without a value",
+        "look: 3 of 5 shards, 3,000 pictures, 500/s, 4 s left, 2 without a value",
+        "look: 5 of 5 shards, 5,000 pictures, 500/s, 4 without a value",
+    ]
+    watch(StageProgress("look", 0, 0, 0, 0, 0, 0.0))
+    assert capsys.readouterr().err == "look: 0 of 0 shards, 0 pictures, 0/s, 0 without a value\n"
+
+
+def walked(ask, answer):
+    """What an ask makes of one typed answer to its first question, or of a missing one."""
+    walk = ask.walk({"prompt": "A cat."}, Media.from_bytes(b"picture"))
+    next(walk)
+    with pytest.raises(StopIteration) as end:
+        walk.send(answer)
+    return end.value.value
+
+
+def test_typography_passes_where_all_three_hold_and_quality_where_nothing_is_wrong():
+    for number in range(8):
+        legible, contrast, meaningful = (bool(number >> bit & 1) for bit in range(3))
+        answer = Scored(SimpleNamespace(legible=legible, contrast=contrast, meaningful=meaningful))
+        assert walked(asks.typography(), answer) == {"typography_pass": number == 7}
+    missing = Unscored(Reason.TIMEOUT)
+    assert walked(asks.typography(), missing) == {"typography_pass": missing}
+    assert walked(asks.quality(), missing) == {"quality_pass": missing, "quality_faults": missing}
+    for acceptable, faults, passes in ((True, [], True), (True, ["blur", "noise", "blur"], False), (False, [], False)):
+        made = walked(asks.quality(), Scored(SimpleNamespace(acceptable=acceptable, faults=faults)))
+        assert made == {"quality_pass": passes, "quality_faults": ", ".join(sorted(set(faults)))}

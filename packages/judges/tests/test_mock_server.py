@@ -30,6 +30,7 @@ from salon_judges.testing.mock_server import (
     read_lines,
     serving,
 )
+from salon_judges.testing.mock_server.server import read_form
 from salon_taxonomy.errors import InputError
 
 CHAT: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Is it real?"}]}
@@ -288,3 +289,12 @@ def test_the_command_serves_until_it_is_told_to_stop() -> None:
             assert process.returncode == 0
         finally:
             process.kill()
+
+
+def test_a_part_of_a_form_without_a_name_is_no_field_and_a_file_is_its_bytes() -> None:
+    head = b"--x\r\nContent-Disposition: form-data"
+    named, bare = b'; name="prompt"\r\n\r\nA star.\r\n', b"\r\n\r\nnobody\r\n"
+    picture = b'; name="image"; filename="a.png"\r\n\r\n\x89PNG\r\n'
+    body = b"".join(head + part for part in (named, bare, picture)) + b"--x--\r\n"
+    assert read_form("multipart/form-data; boundary=x", body) == {"prompt": b"A star.", "image": b"\x89PNG"}
+    assert read_form("application/json", b"{}") == read_form("text/plain", body) == {}

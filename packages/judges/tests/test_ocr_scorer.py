@@ -1,5 +1,7 @@
 """The scorer ``ocr``: what a prompt asks for, what was read, and how much of it."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -207,3 +209,40 @@ def test_a_prompt_that_asks_for_very_much_text_has_no_score_and_takes_no_time(me
     scorer = OcrScorer(measure, lambda image: pytest.fail("it is not even read"), "1")
     [found] = scorer([None], ['"' + "a" * 2_000 + '" ' + f'"{"a" * 2_000}" ' * 99])
     assert isinstance(found, Unscored) and "asks for 200,000 characters" in found.detail
+
+
+class Engine:
+    """Returns the same lines for every picture, and remembers the picture's pixels and how it was asked."""
+
+    def __init__(self, boxes, texts):
+        self.result, self.asked = SimpleNamespace(boxes=boxes, txts=texts), []
+
+    def __call__(self, pixels, **options):
+        self.asked.append((pixels.copy(), options))
+        return self.result
+
+
+def box(left, top, width, height):
+    return [[left, top], [left + width, top], [left + width, top + height], [left, top + height]]
+
+
+def test_lines_are_read_from_top_to_bottom_and_from_left_to_right_where_they_are_side_by_side():
+    boxes = [box(60, 12, 40, 20), box(5, 60, 90, 20), box(5, 10, 40, 20), box(5, 31, 40, 20)]
+    scorer = OcrScorer()
+    scorer._engine = engine = Engine(boxes, ("second", "fourth", "first", "third"))
+    assert scorer._rapidocr(Image.new("RGB", (4, 3), (1, 2, 3))) == ("first", "second", "third", "fourth")
+    [(pixels, options)] = engine.asked
+    assert (pixels == (3, 2, 1)).all() and pixels.shape == (3, 4, 3) and options == {}, "blue is first"
+    scorer._engine = Engine(None, None)
+    assert scorer._rapidocr(Image.new("L", (4, 3))) == ()
+
+
+def test_a_picture_of_one_line_is_recognised_without_looking_for_lines():
+    scorer = OcrScorer(line=True)
+    scorer._engine = engine = Engine(None, ("all of it",))
+    assert scorer._line(Image.new("RGB", (4, 3), (1, 2, 3))) == ("all of it",)
+    [(pixels, options)] = engine.asked
+    assert (pixels == (3, 2, 1)).all() and options == {"use_det": False, "use_cls": False, "use_rec": True}
+    scorer._engine = Engine(None, None)
+    assert scorer._line(Image.new("L", (4, 3))) == ()
+    assert (scorer._shape, OcrScorer()._shape) == ({"Rec.rec_img_shape": [3, 48, 48]}, {})

@@ -4,6 +4,8 @@ import asyncio
 import os
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -181,3 +183,41 @@ def test_a_face_has_the_numbers_that_dlib_gives_for_the_same_picture(face, portr
         pixels, dlib.shape_predictor(landmarks)(pixels, box)
     )
     assert np.array(found) == pytest.approx(scorer._faces(portrait)[0][1], abs=1e-6)
+
+
+class Detector:
+    """Finds one face for each red pixel of the first row; how sure it is, is that pixel's green, and its number the blue."""
+
+    def run(self, pixels, upsample, threshold):
+        assert (upsample, threshold) == (0, 0.0)
+        self.size = pixels.shape[:2]
+        places = [place for place in range(0, pixels.shape[1], 40) if pixels[0, place + 20, 0] > 128]
+        return places, [float(pixels[0, place + 20, 1]) for place in places], None
+
+
+def test_likeness_is_that_of_the_nearest_face_to_the_surest_of_the_sources():
+    scorer = object.__new__(FaceScorer)
+    network = SimpleNamespace(compute_face_descriptor=lambda pixels, place: [pixels[0, place + 20, 2] / 100] + [0.0] * 127)
+    detector = Detector()
+    scorer.__dict__["_models"] = (detector, lambda pixels, place: place, network)
+    scorer._one_at_a_time = Lock()
+
+    def picture(*faces):
+        """Faces of surety and number, side by side, each 40 pixels of the size that is looked at."""
+        pixels = np.zeros((40, 1024, 3), np.uint8)
+        for place, (sure, number) in enumerate(faces):
+            pixels[:, 40 * place : 40 * place + 40] = (200, sure, number)
+        return Image.fromarray(pixels)
+
+    def score(result, *sources):
+        [verdict] = scorer([result], ["a prompt"], [sources])
+        return verdict
+
+    assert score(picture((90, 40)), picture((50, 200), (80, 70))).value == pytest.approx(0.7), "the surest face of the source"
+    assert score(picture((90, 40), (10, 60)), picture((80, 70))).value == pytest.approx(0.9), "the nearest face of the result"
+    assert score(picture((90, 40)), picture((20, 200)), picture((80, 70))).value == pytest.approx(0.7)
+    assert score(picture(), picture((80, 70))).value == 0.0
+    assert score(picture((90, 0)), picture((80, 250))).value == 0.0, "never below 0"
+    assert isinstance(score(picture((90, 40)), picture()), Unscored)
+    scorer._faces(Image.new("RGB", (2000, 10)))
+    assert detector.size == (5, 1024)

@@ -10,6 +10,7 @@ from PIL import Image
 from tiny_qwen import save_tiny_qwen
 
 from for_each import for_each
+from salon_judges.scorers import video_score2
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.scorers import open_scorer
 from salon_taxonomy.verdict import Reason, Scored, Unscored
@@ -149,3 +150,35 @@ def test_wrong_settings_are_named(base, tmp_path):
     (tmp_path / "vs2.py").write_text("VS2_QUERY_TEMPLATE = 'no place'")
     with pytest.raises(InputError, match="does not hold the authors' prompt"):
         found(base, prompts=tmp_path / "vs2.py")
+
+
+class Prepared:
+    """A processor that keeps what it was given."""
+
+    def apply_chat_template(self, messages, **options):
+        self.messages, self.options = messages, options
+        return "the text"
+
+    def __call__(self, **inputs):
+        self.inputs = inputs
+        return self
+
+
+@pytest.mark.parametrize(
+    ("frames", "size", "shown"), [(3, (64, 48), (392, 280)), (3, (64, 32), (448, 224)), (4, (2000, 1000), (1092, 532))]
+)
+def test_a_video_is_shown_in_pairs_of_frames_of_a_size_within_the_released_bounds(frames, size, shown):
+    """At least 128 and at most 768 squares of 28 pixels a frame, and at most nine tenths of 128,000 in all."""
+    processor = Prepared()
+    video_score2._inputs(processor, [Image.new("RGB", size, (10, 200, 30))] * frames, "How good?")
+    [pixels], [timing] = processor.inputs["videos"], processor.inputs["video_metadata"]
+    count = frames + frames % 2
+    assert tuple(pixels.shape) == (count, 3, shown[1], shown[0])
+    squares = shown[0] * shown[1] / 28**2
+    assert 128 <= squares <= 768 and squares * count / 2 <= 128_000 * 0.9
+    assert (timing.total_num_frames, timing.fps, list(timing.frames_indices)) == (count, 2.0, list(range(count)))
+    assert processor.messages == [
+        {"role": "user", "content": [{"type": "video"}, {"type": "text", "text": "How good?"}]}
+    ] and processor.options == {"tokenize": False, "add_generation_prompt": True}
+    kept = {name: value for name, value in processor.inputs.items() if name not in ("videos", "video_metadata")}
+    assert kept == {"text": ["the text"], "do_resize": False, "do_sample_frames": False, "return_tensors": "pt"}

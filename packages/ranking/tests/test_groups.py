@@ -6,7 +6,9 @@ import pytest
 from polars.testing import assert_frame_equal
 from twins import numpy_core
 
+from salon_console.forest_plot import PlotRow
 from salon_ranking import NOT_GIVEN, BattleError, Battles, OptionError, compare, groups_of, rank, rank_by
+from salon_ranking.leaderboard.group_comparison import GroupComparison
 
 
 def league(battles: int = 2000, seed: int = 0, raters: int = 10) -> pl.DataFrame:
@@ -152,3 +154,16 @@ def test_side_by_side_needs_two_boards_whose_models_can_be_compared():
     apart = rank(Battles.from_frame(won), components="separate", replicates=0)
     with pytest.raises(OptionError, match="cannot all be compared"):
         compare([boards[0], apart])
+
+
+def test_a_comparison_of_groups_draws_each_difference_with_its_ends_and_names_what_it_counts() -> None:
+    columns = {"model": ["x", "y"], "mos": [1, 2]}
+    for name in ("art", "film"):
+        columns |= {f"rating {name}": [1012.4, 987.6], f"ci_low {name}": [1000.0, 970.0], f"ci_high {name}": [1025.0, 1005.0],
+                    f"rank {name}": [1, 2]}  # fmt: skip
+    columns |= {"change film": [0, -1], "difference film": [12.5, None], "difference_low film": [-3.25, None]}
+    columns |= {"difference_high film": [28.0, None], "p_value film": [0.012, None]}
+    columns |= {"p_holm film": [0.024, None], "p_bh film": [0.02, None]}
+    chart = GroupComparison(pl.DataFrame(columns), ("art", "film"), "Two groups.", ("few votes",)).view().chart
+    assert (chart.title, chart.reference) == ("Difference in Elo to art", 0.0)
+    assert list(chart.rows) == [PlotRow("x, film", 12.5, -3.25, 28.0)]

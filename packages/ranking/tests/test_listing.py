@@ -5,7 +5,8 @@ import polars as pl
 import pytest
 
 from salon_ranking import Battles, OptionError, UnknownModelError, explain, fit, listing, match_effects, rank
-from salon_ranking.leaderboard.listing import with_listing
+from salon_ranking.leaderboard.listing import _growth, with_listing
+from salon_ranking.uncertainty.anytime import Anytime
 
 
 def league(models: int = 4, battles: int = 600, seed: int = 0) -> pl.DataFrame:
@@ -60,6 +61,31 @@ def test_the_effect_of_one_match_is_that_of_fitting_again_where_matches_are_few(
     )
     ours = match_effects(fit(Battles.from_frame(frame), baseline="m3", prior_ties=1.0, **model))
     assert ours == pytest.approx(refitted_effects(frame, "m3", 1.0, **model), rel=0.01)
+
+
+@pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])
+def test_with_ties_the_effect_of_one_match_is_that_of_fitting_again(ties: str):
+    """Of three models alone: quick, and both the nearly exact effects and the refitted ones."""
+    for battles in (40, 4000):
+        tied = pl.Series(np.random.default_rng(battles).random(battles) < 0.25)
+        frame = league(3, battles, seed=1).with_columns(winner=pl.when(tied).then(pl.lit("tie")).otherwise("winner"))
+        votes = Battles.from_frame(frame.with_columns(size=pl.lit(0.0)))
+        ours = match_effects(fit(votes, baseline="m2", prior_ties=1.0, ties=ties))
+        expected = refitted_effects(frame.with_columns(size=pl.lit(0.0)), "m2", 1.0, ties=ties)
+        assert ours == pytest.approx(expected, rel=0.01) and ours[2] == 0.0 < ours[0]
+
+
+def test_an_anytime_interval_needs_more_matches_than_one_over_the_root_of_their_number_says():
+    votes = Battles.from_frame(league(battles=2000))
+    usual, anytime = (rank(votes, interval=kind, baseline="m3") for kind in ("sandwich", "anytime"))
+    for ratio in (0.5, 1.0):
+        assert _growth(usual, ratio) == _growth(anytime, ratio) == ratio**2
+    assert _growth(usual, 3.0) == 9.0
+    grown = _growth(anytime, 3.0)
+    reaches = [
+        Anytime(battles, False, anytime.options.confidence).reach for battles in (anytime.battles, anytime.battles * grown)
+    ]
+    assert grown > 9.0 and reaches[1] / reaches[0] / grown**0.5 == pytest.approx(1 / 3)
 
 
 def test_few_matches_are_not_listed_and_many_are():

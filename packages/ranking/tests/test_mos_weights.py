@@ -328,3 +328,19 @@ def test_battles_without_prompts_cannot_be_joined():
         weights(voted(ratings, THETA, 300, seed=1).with_columns(mode=pl.lit(["expert"])), ratings, persona="mode")
     with pytest.raises(BattleError, match="prompt_id"):
         weights(voted(ratings, THETA, 300, seed=1).drop("prompt_id"), ratings)
+
+
+def test_people_read_rises_as_percentages_with_their_ends() -> None:
+    ratings = rated()
+    theta = np.array([math.log((0.5 + rise) / (0.5 - rise)) for rise in next(iter(TABLE_9.values()))])
+    votes = voted(ratings, theta, 900, seed=3, interactions=False)
+    found = weights(votes, ratings, interactions=False)
+    view = found.view()
+    assert len(view.table.rows) == found.table.height > 1 and view.table.columns[4] == "95% CI"
+    for cells, row in zip(view.table.rows, found.table.iter_rows(named=True), strict=True):
+        low, _, high = cells[4].partition(" – ")
+        shown = [float(text.strip("%")) / 100 for text in (cells[3], low, high)]
+        assert cells[:3] == ("all", "all", row["dimension"]) and cells[3][0] in "+-" and cells[3].endswith("%")
+        assert shown == pytest.approx([row["rise"], row["ci_low"], row["ci_high"]], abs=0.00051)
+        assert (cells[5], cells[6]) == (f"{row['battles']:,}", f"{row['ties']:,}")
+    assert [row.value for row in view.chart.rows] == found.table["rise"].to_list() and view.chart.reference == 0.0

@@ -65,7 +65,7 @@ def test_every_replicate_of_kappa_is_the_kappa_of_the_drawn_things(weights: str,
         assert value == pytest.approx(cohen_kappa(things // 4, things % 4, weights=weights, categories=categories))
 
 
-@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.9, 0.95, 0.99, 0.999])
+@pytest.mark.parametrize("confidence", [0.3, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999])
 @pytest.mark.parametrize("clustered", [False, True])
 def test_the_least_number_of_units_is_the_first_whose_outermost_resample_is_rare_enough(confidence: float, clustered: bool):
     stats = pytest.importorskip("scipy.stats")

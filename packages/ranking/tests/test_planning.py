@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from salon_ranking import OptionError
 from salon_ranking.cli.scheduling import simulate as plan_command
 from salon_ranking.models.ratings import POINTS_PER_UNIT
-from salon_ranking.scheduling.planning import BattlePlan, assumed_ratings, plan
-from salon_ranking.scheduling.simulation import Goals, SimulatedLeague, Voting
+from salon_ranking.scheduling.planning import BattlePlan, _crossing, _median, assumed_ratings, plan
+from salon_ranking.scheduling.simulation import Goals, SimulatedLeague, SimulatedState, Voting
 
 
 @pytest.fixture(scope="module")
@@ -147,3 +147,32 @@ def test_a_plan_for_every_look_takes_as_many_more_battles_as_its_intervals_are_w
         before, after = once["battles"][goal], always["battles"][goal]
         wider = Goals(anytime=True).reach(after) / Goals().reach(after)
         assert after / before == pytest.approx(wider**2, rel=0.15)
+
+
+def state(battles: int, width: float) -> SimulatedState:
+    """A checkpoint of which the widths alone matter."""
+    return SimulatedState(battles, width, width, width, 1.0, width, width)
+
+
+@pytest.mark.parametrize(
+    ("widths", "reached"),
+    [
+        ([(100, 0.9), (200, 0.5)], 100),
+        ([(100, 1.0), (200, 0.5), (400, 0.2)], 100),
+        ([(100, 4.0), (400, 0.25)], 200),
+        ([(100, 4.0), (400, 0.25), (1600, 0.1)], 200),
+        ([(100, 4.0), (200, 0.5), (400, 2.0), (800, 0.5)], 566),
+        ([(100, 0.5), (200, 1.1)], None),
+        ([(100, 9.0)], None),
+    ],
+)
+def test_a_goal_is_reached_where_it_is_met_from_there_on_in_between_by_logarithms(widths, reached):
+    assert _crossing([state(*each) for each in widths], lambda at: at.mean_width) == reached
+
+
+@pytest.mark.parametrize(
+    ("counts", "median"),
+    [([3], 3), ([5, 1, 9], 5), ([1, 4], 2), ([1, None, 3], 3), ([None, 1], None), ([None], None), ([2, 4, None, 6], 5)],
+)
+def test_a_median_counts_a_league_that_never_gets_there_as_later_than_all_others(counts, median):
+    assert _median(counts) == median

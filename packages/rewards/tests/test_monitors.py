@@ -31,6 +31,7 @@ from salon_rewards.monitors import (
     shared_words,
     watch,
 )
+from salon_rewards.monitors.cli import _curve
 from salon_rewards.monitors.confidence import mean_lower, rising_probability, theil_sen, wilson_lower
 from salon_taxonomy.answers import (
     MAGICMIRROR_MENU,
@@ -516,3 +517,18 @@ def test_thresholds_are_those_that_the_page_prints() -> None:
     assert len(printed) == 9 and printed.keys() == monitors.keys()
     for name, monitor in monitors.items():
         assert (monitor.thresholds.warn, monitor.thresholds.stop) == printed[name], name
+
+
+@pytest.mark.parametrize(
+    ("values", "curve"),
+    [
+        ([0, 1, 2, 3, 4, 5, 6, 7], "▁▂▃▄▅▆▇█"),
+        ([3.0, 3.0, 3.0], "▁▁▁"),
+        ([None, -2.0, None, 6.0], "·▁·█"),
+        ([5.0], "▁"),
+        ([0.0] * 20 + [1.0] * 20, "▁" * 10 + "█" * 10),
+        ([None, None, *[0.0] * 19, *[1.0] * 19], "·" + "▁" * 9 + "▅" + "█" * 9),
+    ],
+)
+def test_a_curve_has_a_block_for_each_stretch_from_its_lowest_to_its_highest(values: list[float | None], curve: str) -> None:
+    assert _curve(values) == curve

@@ -1,5 +1,6 @@
 """A store in a bucket, over S3's protocol: the same promises as in a directory."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -22,7 +23,7 @@ from deltalake import DeltaTable
 from salon_console import main
 from salon_store import DamagedFileError, DuplicateKeyError, JournalInUseError, NotAStoreError, ResultStore, StoreError
 from salon_store.leases import Lease
-from salon_store.places import is_url, place_of
+from salon_store.places import _work_directory, is_url, place_of
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt
 
@@ -285,3 +286,11 @@ def test_a_lease_that_is_released_while_another_machine_waits_is_taken_by_that_o
     holder = Lease.take(log, "night", seconds=900)
     Timer(0.1, holder.release).start()
     Lease.take(log, "night", seconds=3).release()
+
+
+def test_what_a_machine_keeps_of_a_bucket_lies_in_one_folder_whatever_ends_its_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ann")
+    assert _work_directory("s3://bucket/prefix/").parent == Path("/home/ann/.local/state/salon/stores")
+    assert _work_directory("s3://bucket/prefix") == _work_directory("s3://bucket/prefix/")
+    assert _work_directory("s3://bucket/prefix").name == hashlib.sha256(b"s3://bucket/prefix").hexdigest()[:16]
+    assert _work_directory("s3://bucket/other") != _work_directory("s3://bucket/prefix")

@@ -683,6 +683,23 @@ def test_older_checkpoints_go_but_one_in_a_while_and_every_version_can_still_be_
     assert [store.read("battles", at=version).collect().height for version in range(31)] == list(range(31))
 
 
+def test_a_checkpoint_is_written_with_every_so_manyth_commit_and_merging_keeps_the_rows(
+    tmp_path: Path, battles: Callable[..., pl.DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delta, "_CHECKPOINT_EVERY", 3)
+    store = ResultStore.open(tmp_path / "s")
+    for number in range(8):
+        store.append("battles", battles(1, f"b{number}-"), run_id="r")
+    log = tmp_path / "s" / "battles" / "_delta_log"
+    assert sorted(int(path.name[:20]) for path in log.glob("*.checkpoint.parquet")) == [3, 6]
+    store.compact()
+    last = max(log.glob("*.json")).read_text(encoding="utf-8").splitlines()
+    actions = [action for line in last for name, action in json.loads(line).items() if name in ("add", "remove")]
+    assert len(actions) == 9 and not any(action["dataChange"] for action in actions), "readers of changes see none"
+    first = (log / f"{1:020}.json").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["add"]["dataChange"] for line in first if '"add"' in line] == [True]
+
+
 def test_only_the_very_append_that_was_not_confirmed_is_confirmed_by_repeating_it(
     tmp_path: Path, battles: Callable[..., pl.DataFrame], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -125,10 +125,10 @@ def test_half_a_picture_is_the_middle_of_another(left):
     assert list(half) == [100] * 4 + [150] * 4 and list(rest) == [9] * 8
 
 
-def seen(left, **knobs):
+def seen(left, grey=200, **knobs):
     """A grey picture under light and on film, as rows of pixels."""
     palette = replace(drawn_palette(Rng("look"), Difficulty()), light_from_left=left)
-    picture = _seen(Image.new("RGB", (100, 60), (200, 200, 200)), palette, Rng("film"), Difficulty(**knobs))
+    picture = _seen(Image.new("RGB", (100, 60), (grey, grey, grey)), palette, Rng("film"), Difficulty(**knobs))
     return np.asarray(picture).astype(int)
 
 
@@ -145,6 +145,7 @@ def test_grain_is_as_wide_as_the_camera_is_bad_and_darkens_nothing():
         grain = seen(True, camera=camera) - 200
         assert (grain == grain[:, :, :1]).all() and set(np.unique(grain)) == set(range(-most, most + 1))
         assert abs(grain.mean()) < most / 12
+    assert seen(True, 255, camera=1.0).min() == 243 and seen(True, 0, camera=1.0).max() == 12, "nothing turns round"
 
 
 @for_each("name", list(KINDS))

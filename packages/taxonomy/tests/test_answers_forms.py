@@ -205,3 +205,17 @@ def test_words_are_a_text_and_their_absence_is_none() -> None:
         Reason.REFUSED,
         Reason.TRUNCATED,
     ]
+
+
+def test_a_numbered_list_has_at_most_a_hundred_items() -> None:
+    for count in (99, 100, 101, 130):
+        answer = parse_list("\n".join(f"{number}. item {number}" for number in range(1, count + 1))).answer
+        assert len(answer) == min(count, 100) and answer[98] == "item 99"
+    assert answer[99].splitlines()[:2] == ["item 100", "101. item 101"], "what is beyond belongs to the last"
+
+
+@for_each(("count", "more"), [(8, ""), (9, " and 1 more"), (20, " and 12 more")])
+def test_of_many_choices_eight_are_named(count: int, more: str) -> None:
+    labels = [f"kind{number}" for number in range(count)]
+    detail = parse_choice("Something else.", labels).detail
+    assert detail == f"the last line is none of {', '.join(labels[:8])}{more}"

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from salon_taxonomy.errors import _LONGEST_VALUE, IncompleteError, InputError, SalonError, _shortened, missing_path
+from salon_taxonomy.errors import (
+    _LONGEST_VALUE,
+    IncompleteError,
+    InputError,
+    SalonError,
+    _shortened,
+    did_you_mean,
+    missing_path,
+)
 
 
 def test_a_message_says_where_what_and_what_is_allowed_and_what_to_do():
@@ -116,3 +124,26 @@ def test_a_value_is_shown_whole_up_to_the_limit_and_beyond_it_its_beginning_fill
     else:
         assert len(shown) == _LONGEST_VALUE
         assert shown.endswith("…") and repr(sign * length).startswith(shown[:-1])
+
+
+def test_a_list_of_what_is_allowed_shows_sixty_names_and_counts_the_rest():
+    for count, more in ((60, ""), (61, " and 1 more"), (75, " and 15 more")):
+        shown = str(InputError("wrong", allowed=[f"n{number}" for number in range(count)]))
+        assert shown == f"wrong (allowed: {', '.join(f'n{number}' for number in range(min(count, 60)))}{more})"
+
+
+def test_a_missing_file_is_answered_with_eight_names_of_its_folder_and_how_many_more(tmp_path):
+    for count, more in ((8, ""), (9, " and 1 more"), (12, " and 4 more")):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        for number in range(count):
+            (folder / f"{'abcdefghijkl'[number] * 6}.csv").touch()
+        names = ", ".join(f"{letter * 6}.csv" for letter in "abcdefgh")
+        assert str(missing_path(folder / "zz.csv")).splitlines()[1] == f"The folder {folder} has: {names}{more}."
+
+
+def test_three_near_names_are_offered_and_none_that_is_less_than_seven_tenths_alike():
+    names = ["rating1", "rating2", "rating3", "rating4", "weight"]
+    assert did_you_mean("rating", names).count("rating") == 3
+    assert did_you_mean("abcdefghij", ["abcdefgxyz"]) == "Did you mean 'abcdefgxyz'?"
+    assert did_you_mean("abcdefghij", ["abcdefwxyz"]) == ""

@@ -43,6 +43,7 @@ def test_pictures_are_shown_at_their_rate_in_every_container(tmp_path: Path, end
         frames = list(film.decode(video=0))
         assert len(film.streams.audio) == 1
     assert [float(frame.time) for frame in frames] == pytest.approx([0.0, 0.4, 0.8, 1.2], abs=0.002)
+    assert {frame.rotation for frame in frames} == {0}
     for frame, picture in zip(frames, PICTURES, strict=True):
         assert np.abs(frame.to_ndarray(format="rgb24").mean((0, 1)) - np.asarray(picture).mean((0, 1))).max() < 12
 
@@ -55,6 +56,13 @@ def test_pictures_are_shown_at_their_stamps_turned_and_into_an_open_file(tmp_pat
         assert not film.streams.audio
     assert [float(frame.time) for frame in frames] == pytest.approx([0.0, 0.04, 0.5, 0.56], abs=0.002)
     assert {frame.rotation for frame in frames} == {90} and not list(tmp_path.iterdir())
+
+
+def test_nothing_is_turned_where_nothing_is_said() -> None:
+    plain, turned = (BytesIO(), BytesIO())
+    encode(Path("a.mp4"), PICTURES, size=(32, 16), into=plain)
+    encode(Path("a.mp4"), PICTURES, size=(32, 16), rate=10, rotation=0, into=turned)
+    assert plain.getvalue() == turned.getvalue()
 
 
 def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:

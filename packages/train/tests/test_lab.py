@@ -5,6 +5,7 @@ import math
 import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -20,16 +21,19 @@ from salon_synthetic.artifacts import draw_examples
 from salon_taxonomy.answers import render_magicmirror
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
+from salon_train.configuration import Configuration
+from salon_train.demo import experiment
 from salon_train.demo import study as studies
 from salon_train.demo.consistency import RuleConsistency, supports
 from salon_train.demo.controls import ShuffledMagicMirror
 from salon_train.demo.experiment import Ablation, ArmNumbers
 from salon_train.demo.page import study_page
-from salon_train.demo.pictures import draw_pictures, missed
-from salon_train.demo.recipe import QUICK, QUICK_WARNING, Recipe
+from salon_train.demo.pictures import Pictures, draw_pictures, missed
+from salon_train.demo.recipe import QUESTION, QUICK, QUICK_WARNING, Recipe
 from salon_train.demo.study import run_study
 from salon_train.demo.summary import LABELS, rise
 from salon_train.over_seeds import SeedMean, SeedProgress
+from salon_train.run.events import TrainingEvent
 from studies.assessor import PAPER, ablation_rows, difference, direction_rows, directions
 
 TINY = Recipe(pictures=24, reasoned=16, held_out=8)
@@ -191,3 +195,98 @@ def test_again_removes_what_the_seed_left_and_progress_is_passed_on(tmp_path: Pa
 def test_every_command_that_recommends_again_has_it(command: str) -> None:
     run = CliRunner().invoke(main, ["train", command, "--help"])
     assert run.exit_code == 0 and "--again" in run.output
+
+
+@pytest.fixture
+def stages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, Configuration]]:
+    """Every stage that an experiment asks for, in place of training; each leaves a log of two measurements."""
+    asked: list[tuple[str, Configuration]] = []
+
+    def trainer(stage: str):
+        def train(configuration: Configuration, *, watcher: object) -> SimpleNamespace:
+            asked.append((stage, configuration))
+            folder = Path(configuration.run.folder) / stage
+            folder.mkdir(parents=True)
+            steps = getattr(configuration, stage).steps
+            rows = [
+                {"what": "started", "step": 0, "steps": steps, "at": "t", "seconds": 0.0},
+                {"what": "evaluated", "step": 0, "steps": steps, "at": "t", "seconds": 1.0, "f1_macro": 0.9},
+                {"what": "started", "step": 0, "steps": steps, "at": "t", "seconds": 0.0},
+                {"what": "evaluated", "step": 0, "steps": steps, "at": "t", "seconds": 2.0, "f1_macro": 0.1, "normal": None},
+                {"what": "learned", "step": 1, "steps": steps, "at": "t", "seconds": 3.0, "loss": 1.0, "reward": 2.0},
+                {"what": "saved", "step": 1, "steps": steps, "at": "t", "seconds": 3.0},
+                {"what": "learned", "step": 2, "steps": steps, "at": "t", "seconds": 4.0, "loss": 2.0, "reward": None},
+                {"what": "evaluated", "step": 2, "steps": steps, "at": "t", "seconds": 5.0, "f1_macro": 0.4},
+            ]
+            (folder / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+            return SimpleNamespace(already=len(asked) == 1)
+
+        return train
+
+    pictures = Pictures(*(tmp_path / f"{name}.jsonl" for name in ("train", "reasoned", "biased", "held_out")), ("answer",), {})
+    monkeypatch.setattr(experiment, "draw_pictures", lambda *_, **__: pictures)
+    model = SimpleNamespace(folder=tmp_path / "tiny", parameters=123456)
+    monkeypatch.setattr("salon_train.models.build_tiny_model", lambda *_, **__: model)
+    for stage in ("sft", "grpo"):
+        monkeypatch.setattr(f"salon_train.assessor.train_{stage}", trainer(stage))
+    monkeypatch.setattr(experiment._Run, "_in_detail", lambda self, stage: {"consistent": 0.75})
+    return asked
+
+
+def test_an_experiment_trains_each_arm_from_the_cold_start_that_is_its_own(
+    stages: list[tuple[str, Configuration]], tmp_path: Path
+) -> None:
+    told: list[object] = []
+    recipe = Recipe(sft_steps=60, bias_steps=8, grpo_steps=16, every=4, prompts=8, group=6, resampled=3.0, consistency=5.0)
+    measured = list(experiment.run_seed(tmp_path, recipe, seed=7, arms=tuple(Ablation), tell=told.append))
+    found = [(stage, str(Path(each.run.folder).relative_to(tmp_path)), Path(each.model.name)) for stage, each in stages]
+    clean, biased = tmp_path / "clean" / "sft" / "model", tmp_path / "biased" / "sft" / "model"
+    assert found == [
+        ("sft", "clean", tmp_path / "tiny"),
+        ("sft", "biased", clean),
+        *(("grpo", name, biased) for name in ("full", "no_buckets", "no_resampling", "no_consistency")),
+        ("grpo", "improve", clean),
+        ("sft", "sft_more", clean),
+    ]
+    assert [f"{folder}/{stage}" for stage, folder, _ in found] == experiment.stages_of(tuple(Ablation))
+    by_folder = {Path(each.run.folder).name: each for _, each in stages}
+    steps = {name: (by_folder[name].sft.steps, by_folder[name].sft.warmup_steps, by_folder[name].sft.learning_rate)
+             for name in ("clean", "biased", "sft_more")}  # fmt: skip
+    assert steps == {"clean": (60, 6, 1.5e-3), "biased": (8, 0, 5e-4), "sft_more": (64, 6, 0.75e-3)}
+    rows = {name: Path(each.data.train[0]).stem for name, each in by_folder.items()}
+    assert rows == {"clean": "reasoned", "biased": "biased", "sft_more": "reasoned", "full": "train", "improve": "train",
+                    "no_buckets": "train", "no_resampling": "train", "no_consistency": "train"}  # fmt: skip
+    for name, each in by_folder.items():
+        assert (each.run.seed, each.model.device, each.monitors.on_stop, each.data.question) == (7, "cpu", "log", QUESTION)
+        assert (each.evaluation.batch, each.evaluation.longest, each.checkpoints.keep) == (100, 24, 1)
+        section = each.sft or each.grpo
+        assert each.checkpoints.every == 10 * section.steps and each.evaluation.every == max(4, section.steps // 8)
+        assert each.log.every == max(1, min(5, section.steps // 6))
+        if each.grpo is not None:
+            assert (each.grpo.batch, each.grpo.generations, each.grpo.longest, each.grpo.top_p) == (48, 6, 24, 0.95)
+            assert each.sampling.strategy == ("shuffled" if name == "no_buckets" else "multi_bucket")
+            assert each.sampling.hard_positives == (1.0 if name == "no_resampling" else 3.0)
+            assert [reward.weight for reward in each.reward] == ([1.0] if name == "no_consistency" else [1.0, 5.0])
+        else:
+            assert (each.sft.batch, each.sft.schedule, each.sft.beta2, each.sft.weight_decay) == (32, "linear", 0.98, 0.01)
+    assert "cold start of 123,456 random weights" in " ".join(map(str, told)) and "misses 60%" in " ".join(map(str, told))
+    assert [(each.step, each.last) for each in measured] == [(0, False), (2, True)] * 8
+    first, last = measured[:2]
+    assert (first.numbers, first.learned, first.wall_s, first.cpu_s) == ({"f1_macro": 0.1, "normal": None}, {}, 2.0, None)
+    assert last.numbers == {"f1_macro": 0.4, "consistent": 0.75} and last.learned == {"loss": 1.5} and last.wall_s == 5.0
+    assert last.cpu_s is None and all(each.cpu_s is not None for each in measured[3::2]), "the first was finished already"
+
+
+def test_an_experiment_of_one_arm_trains_what_it_needs(stages: list[tuple[str, Configuration]], tmp_path: Path) -> None:
+    for arm, second in ((Ablation.IMPROVE, "improve"), (Ablation.SFT, "biased"), (Ablation.SFT_MORE, "sft_more")):
+        stages.clear()
+        list(experiment.run_seed(tmp_path / arm.name, Recipe(), seed=0, arms=(arm,)))
+        assert [Path(each.run.folder).name for _, each in stages] == ["clean", second]
+
+
+def test_the_watcher_of_an_experiment_tells_how_far_a_stage_is(tmp_path: Path) -> None:
+    told: list[object] = []
+    run = experiment._Run(tmp_path / "no_buckets", Recipe(), None, 7, "magicmirror", told.append)  # type: ignore[arg-type]
+    for what in ("started", "learned", "saved", "evaluated", "finished"):
+        run.happened(TrainingEvent(what, 3, 9, {}))
+    assert told == [SeedProgress(7, "no buckets", 3, 9)] * 3
