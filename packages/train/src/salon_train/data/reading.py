@@ -40,7 +40,7 @@ class UnusableRow:
         source: the file.
         number: 1-based, among the data rows.
         column: at fault; None when it is the row as a whole.
-        value: what stands there; None where nothing does.
+        value: the value of the column; None where it is empty.
         problem: what is wrong with it.
         fault: in which way.
         split: the part of the data set; None when not given.

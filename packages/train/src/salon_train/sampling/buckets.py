@@ -116,7 +116,7 @@ class MultiBucketPlan:
 
         Note:
             A chunk depends on all before it. They are drawn and thrown away, a few microseconds for each
-            example; :meth:`stream` goes on from where it is.
+            example; :meth:`stream` continues from where it is.
         """
         stream = self.stream()
         self.advance(stream, epoch * self.chunks_per_epoch + start)
