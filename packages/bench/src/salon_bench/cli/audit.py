@@ -47,7 +47,7 @@ def audit(
     two numbers the higher one wins. A judge whose TOML file has top_logprobs under [decoding] gives chances, too: Brier
     score, ECE and a calibration curve. PAIRS has one row per pair: battle_id, prompt, picture_a, picture_b (beside the file),
     winner (what people chose: model_a, model_b, tie, both_good, both_bad) and, where known, source (the picture before an
-    edit), prompt_id, category. The same command goes on where it stopped; every reply is kept in the store.
+    edit), prompt_id, category. The same command continues where it stopped; every reply is kept in the store.
 
     \b
     Example:

@@ -52,7 +52,7 @@ _COMMANDS = {
     ),
     "resume": LazyCommand(
         "salon_bench.cli.run:resume_",
-        "Go on with a RUN that was stopped or killed: replies that stand are read, the others are asked for.",
+        "Continue a RUN that was stopped or killed: stored replies are read, the others are asked for.",
     ),
     "run": LazyCommand(
         "salon_bench.cli.run:run", "Judge the pictures of a model with SUITE; every reply is on the disk before it counts."

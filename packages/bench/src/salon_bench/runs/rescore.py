@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from salon_bench.runs.checkpoint import Fold, fold_here
 from salon_bench.runs.plan import LoadedPlan, version_of
-from salon_bench.runs.progress import Watcher
 from salon_bench.runs.session import SessionResult, run_session
 from salon_bench.runs.suite_runner import run_cases
 from salon_bench.runs.view import RESCORED, RunView
@@ -63,16 +62,13 @@ class Rescored:
     changes: Changes
 
 
-async def rescore(
-    planned: LoadedPlan, run_id: str, store: StoreAddress, *, watcher: Watcher | None = None, fold: Fold = fold_here
-) -> Rescored:
+async def rescore(planned: LoadedPlan, run_id: str, store: StoreAddress, *, fold: Fold = fold_here) -> Rescored:
     """Read the replies of a run again.
 
     Args:
         planned: the run's plan with the suite as it is now.
         run_id: the run.
         store: the results' directory.
-        watcher: receives the progress.
         fold: folds the journals into the store.
 
     Raises:
@@ -87,7 +83,7 @@ async def rescore(
     context = RunContext(new_id, plan.judge, version)
     row = replace(plan, judge_version=version, suite_version=planned.suite.version).row(new_id)
     prompts = [item.prompt for item in planned.prompts]
-    with run_session(store, row, fold, prompts=prompts, watcher=watcher, replies_of=run_id) as session:
+    with run_session(store, row, fold, prompts=prompts, replies_of=run_id) as session:
         outcome = await run_cases(planned, policy, context, session, plan.judge_settings, replies_of=run_id, keep_lost=True)
     return Rescored(new_id, outcome, changes(RunView(store, run_id).scores, RunView(store, new_id).scores))
 

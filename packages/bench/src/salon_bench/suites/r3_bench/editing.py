@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """What the editing stage came to.
+    """The outcome of the editing stage.
 
     Attributes:
         run_id: the run in the store.
@@ -80,8 +80,8 @@ def said_by(scores: "pl.DataFrame", assessments: "pl.DataFrame") -> dict[str, Ve
 def write_explanations(space: Workspace, verdicts: Mapping[str, Verdict[R3Answer]]) -> None:
     """Write the rows for the third stage, with the policy's replies; missing ones are ``abstained``."""
     rows = space.staged("reflect")
-    nobody = Unscored(Reason.ABSTAINED, "the policy was not asked")
-    write_staged(space.file("explanations"), [replace(row, said=verdicts.get(row.item.idx, nobody)) for row in rows])
+    unasked = Unscored(Reason.ABSTAINED, "the policy was not asked")
+    write_staged(space.file("explanations"), [replace(row, said=verdicts.get(row.item.idx, unasked)) for row in rows])
 
 
 async def edit_pictures(
@@ -97,7 +97,7 @@ async def edit_pictures(
     fold: Fold = fold_here,
     on_start: Callable[[RunSession], None] | None = None,
 ) -> Edited:
-    """Carry out every instruction, and leave the rows for the fourth stage. A second call goes on where the first ended.
+    """Carry out every instruction, and leave the rows for the fourth stage. A second call continues where the first ended.
 
     Args:
         space: with the first stage run.
