@@ -28,7 +28,7 @@ def lpips(a: NDArray[np.uint8], b: NDArray[np.uint8], *, network: Network = "ale
         network: whose features are compared.
 
     Raises:
-        InputError: the extra is not installed, the weights cannot be had, or the pictures are too small for the network.
+        InputError: the extra is not installed, the weights cannot be loaded, or the pictures are too small for the network.
     """
     with _COMPUTING:
         return _loaded(network)(a, b)
