@@ -154,7 +154,7 @@ def audit_judges(
             ``side_a_shown``, left where the judge saw model_a first; ``prompt_id``.
         split: a column; each of its values gets rows of its own.
         chance_of_a: the column with the judge's chance, from 0 to 1, that model_a is better.
-        cluster: the column whose rows hang together in intervals; ``prompt_id`` where there is one, else ``battle_id``.
+        cluster: the column of the clusters of intervals; ``prompt_id`` where there is one, else ``battle_id``.
         confidence: of the intervals, between 0 and 1.
         source: what errors and the header call the pairs.
 

@@ -91,7 +91,7 @@ class Battles:
 
         Args:
             frame: a frame of polars, pandas or pyarrow, or any table that :data:`salon_ranking.files.Frame` lists.
-            cluster_by: a column (a prompt), or two (a prompt and a rater), whose equal values make votes hang together.
+            cluster_by: a column (a prompt), or two (a prompt and a rater): votes with equal values may depend on each other.
             weight: the column with each battle's weight. True: the column ``weight`` where there is one; False: none.
             ids: the column that tells battles apart; ``battle_id`` may be absent. None: repetitions are counted.
             anchors: what to do with rows whose ``is_anchor`` is true. Their answer is known: they test raters, not models.
