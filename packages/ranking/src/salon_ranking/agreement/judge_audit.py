@@ -187,8 +187,8 @@ def audit_judges(
             one = said.filter(pl.col("side_a_shown").is_null()).drop("side_a_shown").join(sides, how="cross")
             said = pl.concat([said.filter(pl.col("side_a_shown").is_not_null()), one.select(said.columns)])
         said = said.with_columns(thing=pl.concat_str("battle_id", pl.col("side_a_shown").fill_null(""), separator="\x1f"))
-        found = label_statistics(said, thing="thing", rater="judge", label="verdict", confidence=confidence, replicates=0)
-        agreement = _with_intervals(found.table.filter(pl.col("rater_a").is_not_null()), said, confidence)
+        statistics = label_statistics(said, thing="thing", rater="judge", label="verdict", confidence=confidence, replicates=0)
+        agreement = _with_intervals(statistics.table.filter(pl.col("rater_a").is_not_null()), said, confidence)
     decided = frame.filter(pl.col("winner").is_in([_A, _B]) & pl.col("verdict").is_in([_A, _B]))
     surest = [*_clearness(frame), (pl.col(_CHANCE) - 0.5).abs()]
     wrong = decided.filter(pl.col("winner") != pl.col("verdict"))
