@@ -15,6 +15,8 @@ from for_each import for_each
 
 pytest.importorskip("trl")
 
+from shuffled_reward import ShuffledMagicMirror
+
 from salon_console import main
 from salon_synthetic.artifacts import draw_examples
 from salon_taxonomy.answers import render_magicmirror
@@ -22,7 +24,6 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_train.demo import study as studies
 from salon_train.demo.consistency import RuleConsistency, supports
-from salon_train.demo.controls import ShuffledMagicMirror
 from salon_train.demo.experiment import Ablation, ArmNumbers
 from salon_train.demo.page import study_page
 from salon_train.demo.pictures import draw_pictures, missed

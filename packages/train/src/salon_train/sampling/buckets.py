@@ -164,25 +164,6 @@ class MultiBucketPlan:
                 raise InputError(f"{problem} cannot be shown so often:", column="positive_factor", value=times, hint=hint)
 
 
-def bucketed_indices(
-    buckets: Sequence[Collection[str]], chunk_size: int, *, ratio: Ratio = DEFAULT_RATIO, seed: int = 0, epoch: int = 0
-) -> Iterator[int]:
-    """Yield the numbers of the examples in the order of one epoch; each ``chunk_size`` of them have the ratio.
-
-    Raises:
-        InputError: as :meth:`MultiBucketPlan.of`.
-
-    Example:
-        >>> buckets = [("normal",)] * 40 + [(bucket,) for bucket in DEFAULT_RATIO.buckets[1:]] * 10
-        >>> drawn = list(bucketed_indices(buckets, 8, seed=1))
-        >>> len(drawn), Counter(buckets[index][0] for index in drawn[:8])["normal"]
-        (80, 4)
-    """
-    plan = MultiBucketPlan.of(buckets, chunk_size=chunk_size, ratio=ratio, seed=seed)
-    for chunk in plan.chunks(epoch):
-        yield from chunk
-
-
 def _hard(marks: Sequence[bool] | None, buckets: Sequence[Collection[str]]) -> frozenset[int]:
     if marks is None:
         return frozenset()

@@ -25,5 +25,5 @@ class ShuffledMagicMirror:
     def __call__(self, completions: Sequence[Any], **columns: Any) -> list[float | None]:
         """Return one number per completion, earned by another."""
         paid = list(MagicMirrorTotal()(completions, **columns))
-        random.Random(repr(completions)).shuffle(paid)  # noqa: S311 - no secret
+        random.Random(repr(completions)).shuffle(paid)
         return paid
