@@ -20,7 +20,6 @@ from typing import TypeAlias
 Digestible: TypeAlias = "str | int | float | bool | datetime | Sequence[Digestible] | Mapping[str, Digestible] | None"
 
 _KEY_LENGTH = 24
-_CHUNK = 1 << 20
 _JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 

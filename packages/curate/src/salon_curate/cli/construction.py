@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from salon_curate.construction.magicbench_prompts import Library, WrittenPrompts
 
 _TRACK = click.Choice(sorted(TRACK_SPELLINGS))
-_FILE = InputPath(dir_okay=False)
 
 
 @click.group()
