@@ -15,17 +15,17 @@ _CHART: Final = "The new build less the base, in margins, with both ends; left o
 
 def gate_page(held: HeldBuilds) -> str:
     """Return the page as one string of self-contained HTML."""
-    found = held.gate
-    view = found.view()
+    gate = held.gate
+    view = gate.view()
     blocks = (view.table,) if view.chart is None else (view.table, Figure(view.chart, _CHART))
     sections = [PageSection("Measures", blocks)]
-    if found.worst.height:
+    if gate.worst.height:
         sections.append(PageSection("Where it fell most", (_worst(held),)))
-    facts = [("Base", plain(found.base)), ("New", plain(found.new)), ("Level", f"{found.level:g}, one-sided")]
+    facts = [("Base", plain(gate.base)), ("New", plain(gate.new)), ("Level", f"{gate.level:g}, one-sided")]
     for row in held.speed.iter_rows(named=True):
         times = f"{row['base_seconds']:.3g} s to {row['new_seconds']:.3g} s per picture"
         facts.append(("Speed", f"{row['faster']:.3g} times the base's ({row['low']:.3g} to {row['high']:.3g}); {times}"))
-    return render_page("Did this build get worse?", lead=plain(found.header), facts=facts, sections=sections)
+    return render_page("Did this build get worse?", lead=plain(gate.header), facts=facts, sections=sections)
 
 
 def _worst(held: HeldBuilds) -> Fragment:

@@ -42,7 +42,6 @@ class Edited:
     Attributes:
         run_id: the run in the store.
         states: how many misaligned rows came to each end (``made``, ``not_needed``, reasons).
-        attempted: pictures that were asked for now.
         open: edits whose call failed, or that were left when the run was stopped; a later start asks for them.
         stopped: why the run ended early, a limit or Ctrl-C; None when it did not.
         progress: the last of its moments.
@@ -50,7 +49,6 @@ class Edited:
 
     run_id: str
     states: Mapping[str, int]
-    attempted: int
     open: int
     stopped: str | None = None
     progress: RunProgress = field(default_factory=RunProgress)
@@ -136,8 +134,7 @@ async def edit_pictures(
         states[str(row.edit)] = states.get(str(row.edit), 0) + 1
     write_staged(space.file("images"), done)
     left = len(rows) - session.done
-    calls = session.spending.calls
-    return Edited(run.run_id, dict(sorted(states.items())), calls, left, session.stopped, session.progress())
+    return Edited(run.run_id, dict(sorted(states.items())), left, session.stopped, session.progress())
 
 
 async def _edited(
