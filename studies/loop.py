@@ -20,8 +20,8 @@ from salon_rewards.monitors import AnswerForm, StepBatch
 from salon_taxonomy.whole_files import write_whole
 from salon_train.demo.loop import QUICK, TRUTH, LoopArm, LoopSettings, adapted, learner_of, run_loop
 from salon_train.image_policy.picture_monitors import BASELINE, WINDOW, PictureBatch, PictureBoard
-from salon_train.image_policy.training import one_thread
 from salon_train.over_seeds import SeedMean
+from salon_train.run.own_loop import one_thread
 
 FALL: Final = 0.1
 """Of the truth of the first steps: the promise is that a monitor warns before."""

@@ -28,7 +28,8 @@ from salon_train.demo.shapes import HELD_OUT, LEARNED, SIDE, DrawnPolicy, TinyUN
 from salon_train.image_policy.picture_measures import Pictures, contrast, drift, grids, saturation, sharpness
 from salon_train.image_policy.picture_monitors import PictureBatch, PictureBoard
 from salon_train.image_policy.policy import draw_with
-from salon_train.image_policy.training import FlowGRPO, FlowReward, RewardSettings, one_thread
+from salon_train.image_policy.training import FlowGRPO, FlowReward, RewardSettings
+from salon_train.run.own_loop import one_thread
 from salon_train.seeds import generator_of
 from studies.image_policy.study import adapted_reward
 

@@ -36,8 +36,9 @@ from salon_train.image_policy.arms import claim_folder, run_arm
 from salon_train.image_policy.policy import FlowPolicy, draw_with
 from salon_train.image_policy.preferences import DiffusionDPO, PreferenceSettings
 from salon_train.image_policy.small import Imitation, ImitationSettings
-from salon_train.image_policy.training import FlowGRPO, FlowReward, PolicyLearner, RewardSettings, diversity, one_thread
+from salon_train.image_policy.training import FlowGRPO, FlowReward, PolicyLearner, RewardSettings, diversity
 from salon_train.over_seeds import SeedProgress, Tell
+from salon_train.run.own_loop import one_thread
 from salon_train.seeds import generator_of, torch_seed
 from studies.image_policy.learners import BestOfGroup
 from studies.image_policy.votes import VoteSettings, voted_pairs

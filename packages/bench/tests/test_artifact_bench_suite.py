@@ -83,7 +83,7 @@ def test_a_wrong_row_is_named_by_row_and_column(row: dict[str, Any], column: str
 def test_a_missing_column_a_question_twice_and_no_question_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "rows.json"
     for content, message in (
-        ([GOOD, GOOD], "stands twice"),
+        ([GOOD, GOOD], "occurs twice"),
         ([], "no question"),
         ([{key: value for key, value in GOOD.items() if key != "task_type"}], "task_type"),
         ([{key: value for key, value in GOOD.items() if key != "video_path"}], "video_path"),

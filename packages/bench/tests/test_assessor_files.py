@@ -145,7 +145,7 @@ def test_the_split_is_the_argument_then_the_column_then_the_files_name(tmp_path)
 
 def test_an_image_that_stands_twice_is_a_typed_error(tmp_path):
     path = lines(tmp_path / "x.jsonl", {"id": 1, "response": NORMAL}, {"id": "1", "response": NORMAL})
-    assert "row 2: the image stands twice: '1'" in str(problem_of(read_labels, path))
+    assert "row 2: the image occurs twice: '1'" in str(problem_of(read_labels, path))
 
 
 def test_an_empty_file_is_a_typed_error(tmp_path):

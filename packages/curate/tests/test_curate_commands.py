@@ -105,7 +105,6 @@ audit score birds people header.csv
 audit score birds people junk.json
 audit score birds people blank.csv
 cascade birds --stage look --keeps agrees
-cascade birds --stage agreement --keeps agrees --epsilon nan
 release birds --selection nope --name n
 release birds --selection v1 --name r
 release birds --selection v1 --name a/b

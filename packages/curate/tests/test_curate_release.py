@@ -26,7 +26,7 @@ from salon_arena.forms import check_task
 from salon_arena.service import AnswerBody
 from salon_curate import asks
 from salon_curate.audits import estimates, sample_audit, score_audit
-from salon_curate.cascade import cascade_loss, strictest_threshold, upper_bound
+from salon_curate.cascade import cascade_loss, strictest_threshold
 from salon_curate.cli import curate
 from salon_curate.dataset import DataSet
 from salon_curate.draws import draw, shares_of
@@ -42,6 +42,7 @@ from salon_curate.running import run, verify
 from salon_curate.selection import read_columns, save_selection, select
 from salon_curate.stages import stage
 from salon_ranking.near_duplicates import near_duplicates
+from salon_ranking.uncertainty.proportions import highest_share
 from salon_synthetic import PixelJudge, PixelSettings
 from salon_taxonomy.errors import InputError
 
@@ -185,22 +186,6 @@ def test_a_draw_keeps_the_ratio_repeats_nothing_and_can_take_the_hardest(looked)
         draw(looked, STAGES, buckets, [4, 1, 1], 60)
 
 
-def test_the_upper_bound_is_clopper_and_pearson_s():
-    stats = pytest.importorskip("scipy.stats")
-    for successes, trials in ((0, 1), (0, 59), (3, 100), (50, 51), (7, 7)):
-        expected = 1.0 if successes == trials else stats.beta.ppf(0.95, successes + 1, trials - successes)
-        assert upper_bound(successes, trials) == pytest.approx(expected, abs=1e-9)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("trials", [1, 20, 59, 200])
-def test_the_bound_of_a_cascade_s_loss_is_too_low_in_at_most_a_twentieth_of_all_samples(trials):
-    bounds = [upper_bound(count, trials) for count in range(trials + 1)]
-    for share in np.linspace(0.001, 0.999, 200):
-        terms = [math.comb(trials, count) * share**count * (1 - share) ** (trials - count) for count in range(trials + 1)]
-        assert sum(term for term, bound in zip(terms, bounds, strict=True) if bound < share) <= 0.05 + 1e-9
-
-
 def test_a_promised_loss_is_held_although_the_threshold_is_chosen_from_the_data():
     generator, broken = np.random.default_rng(0), 0
     for _ in range(300):
@@ -245,7 +230,7 @@ def test_a_cascade_bounds_its_loss_from_the_explored_share(tmp_path):
     found = read_columns(dataset, stages, ["agreement_explored", "agrees", "cheap_agrees"]).collect()
     explored = found.filter("agreement_explored")
     assert (loss.explored, loss.kept_by_expensive) == (len(explored), explored["agrees"].sum())
-    assert loss.upper == upper_bound(loss.kept_by_expensive, loss.explored)
+    assert loss.upper == highest_share(loss.kept_by_expensive, loss.explored, 1 - 0.95)
     assert loss.dropped == len(found) - found["cheap_agrees"].fill_null(value=False).sum()
 
 

@@ -145,7 +145,7 @@ def test_a_small_library_is_used_up_and_then_refused(tmp_path):
         ({"human_single": ["in | a cook"]}, "must read 'where | what | what it does'"),
         ({"human_single": ["moon | a cook | cooks"]}, "unknown place 'moon' (allowed: in, out, water)"),
         ({"human_single": ["out | a cook | cooks"]}, "key 'scenes.out': needs a list"),
-        ({"human_single": ["in | a cook | cooks", "in | A cook | rests"]}, "stands twice: 'A cook'"),
+        ({"human_single": ["in | a cook | cooks", "in | A cook | rests"]}, "occurs twice: 'A cook'"),
         ({"human_single": [7]}, "must be one line of 1 to 300 characters, not 7"),
         ({"human_single": ["in | a cook | \u0085"]}, "must be one line"),
     ],

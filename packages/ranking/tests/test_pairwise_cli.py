@@ -194,12 +194,13 @@ def test_each_component_and_each_group_has_the_parameters_that_it_has_alone(tmp_
     parts = []
     for letter, share in (("x", 0.2), ("y", 0.5)):
         names, a = np.array([f"{letter}{number}" for number in range(3)]), random.integers(0, 3, 300)
-        columns = {"model_a": names[a], "model_b": names[(a + 1) % 3], "part": [letter] * 300, "size": random.normal(size=300)}
+        columns = {"model_a": names[a], "model_b": names[(a + 1) % 3], "part": [letter] * 300}
+        columns["side_a_shown"] = random.choice(["left", "right"], 300)
         won = random.choice(["model_a", "model_b", "tie"], 300, p=[(1 - share) / 2, (1 - share) / 2, share])
         parts.append(pl.DataFrame({**columns, "winner": won}))
     path = tmp_path / "votes.csv"
     pl.concat(parts).write_csv(path)
-    for options in (["--ties", "davidson"], ["--ties", "rao-kupper"], ["--covariate", "size", "--no-standardize"]):
+    for options in (["--ties", "davidson"], ["--ties", "rao-kupper"], ["--covariate", "side_a_shown"]):
         (whole,) = json.loads(salon(path, *options, "--components", "separate", "--format", "json").stdout)
         groups = json.loads(salon(path, *options, "--by", "part", "--format", "json").stdout)
         alone = {group["rows"][0]["model"]: group for group in groups}

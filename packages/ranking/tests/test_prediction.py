@@ -7,7 +7,6 @@ from ranked import contextual
 from twins import numpy_core
 
 from salon_ranking import (
-    BattleError,
     Battles,
     CovariateCollinearityError,
     CovariateSeparationError,
@@ -108,34 +107,6 @@ def test_pairs_with_enough_battles_count_alike_and_rare_ones_less():
     for wrong in (0, 1.5, True, "7"):
         with pytest.raises(OptionError, match="min_pair_count"):
             weighed.with_equal_pairs(wrong)  # type: ignore[arg-type]
-
-
-def test_a_matrix_of_wins_is_the_league_of_its_battles():
-    frame = league().filter(pl.col("winner") != "both_bad")
-    names = ["p", "q", "r", "s"]
-    place = {name: number for number, name in enumerate(names)}
-    wins, ties = np.zeros((4, 4), dtype=int), np.zeros((4, 4), dtype=int)
-    for a, b, winner in frame.select("model_a", "model_b", "winner").iter_rows():
-        if winner == "tie":
-            ties[place[a], place[b]] += 1
-            ties[place[b], place[a]] += 1
-        else:
-            first, second = (a, b) if winner == "model_a" else (b, a)
-            wins[place[first], place[second]] += 1
-    for model in ({}, {"ties": "davidson"}):
-        ours = rank(Battles.from_wins(wins, names, ties=ties), interval="sandwich", **model)
-        theirs = rank(Battles.from_frame(frame, weight=False), interval="sandwich", **model)
-        assert ours.table["ci_low"].to_numpy() == pytest.approx(theirs.table["ci_low"].to_numpy(), abs=1e-6)
-    for table, said in (
-        ([[0, 1]], "shape"),
-        ([[0, -1], [1, 0]], "whole numbers"),
-        ([[1, 1], [1, 0]], "diagonal"),
-        ("x", "table"),
-    ):
-        with pytest.raises(BattleError, match=said):
-            Battles.from_wins(table, ["x", "y"])
-    with pytest.raises(BattleError, match="symmetric"):
-        Battles.from_wins([[0, 1], [1, 0]], ["x", "y"], ties=[[0, 1], [2, 0]])
 
 
 def test_a_ridge_makes_coefficients_finite_and_shrinks_them():

@@ -126,7 +126,6 @@ def calls() -> dict[str, dict[str, Any]]:
         "GrowingLeague.fitted": {"self": salon_ranking.GrowingLeague().update(VOTES)},
         "GrowingLeague.update": {"self": salon_ranking.GrowingLeague(), "new_battles": VOTES},
         "Battles.from_frame": {"frame": VOTES},
-        "Battles.from_wins": {"wins": [[0, 3], [1, 0]], "models": ["x", "y"]},
         "Battles.with_equal_pairs": {"self": battles},
         "Battles.is_clustered": {"self": battles, "cluster": None},
         "Battles.read": {"path": path},

@@ -96,7 +96,7 @@ def test_audits_refuse_what_they_cannot_draw_from(battles: pl.DataFrame):
         audit_sample(battles, share=0.0)
     with pytest.raises(BattleError, match="missing column 'battle_id'"):
         audit_sample(battles.drop("battle_id"))
-    with pytest.raises(BattleError, match="row 2, column 'battle_id': stands twice: 'b0'"):
+    with pytest.raises(BattleError, match="row 2, column 'battle_id': occurs twice: 'b0'"):
         audit_sample(battles.with_columns(battle_id=pl.lit("b0")))
     with pytest.raises(BattleError, match="row 1, column 'rater_id': no value"):
         audit_sample(battles.with_columns(rater_id=pl.lit(None, dtype=pl.String)))

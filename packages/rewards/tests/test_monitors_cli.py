@@ -121,7 +121,7 @@ def test_columns_may_have_other_names_and_steps_any_order(tmp_path: Path) -> Non
     [
         ("{", "line 2: is no JSON object"),
         ("[1]", "line 2: is no JSON object"),
-        ('{"step": 1, "step": 2}', "line 2: is no JSON object (the key 'step' stands twice)"),
+        ('{"step": 1, "step": 2}', "line 2: is no JSON object (the key 'step' occurs twice)"),
         ('{"step": "1"}', "line 2, column 'step'"),
         ('{"completion": "x"}', "The row has: completion."),
         ('{"step": 1}', "line 2, column 'completion': is missing"),

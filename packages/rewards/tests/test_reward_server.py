@@ -352,7 +352,7 @@ HOSTILE = {
     "a pickle": ({"data": pickle.dumps(Bomb())}, 400, "Pickles are never read"),
     "no JSON": ({"data": b"{", "headers": AS_JSON}, 400, "is no JSON"),
     "deep JSON": ({"data": b"[" * 40_000, "headers": AS_JSON}, 400, "is no JSON"),
-    "a key twice": ({"data": b'{"prompts": ["a"], "prompts": ["b"]}', "headers": AS_JSON}, 400, "stands twice"),
+    "a key twice": ({"data": b'{"prompts": ["a"], "prompts": ["b"]}', "headers": AS_JSON}, 400, "occurs twice"),
     "another encoding": ({"data": '{"prompts": ["a"]}'.encode("utf-16"), "headers": AS_JSON}, 400, "is no JSON"),
     "a list": ({"json": []}, 400, "must be a JSON object"),
     "nothing": ({"json": {}}, 400, "must be a list"),
@@ -775,8 +775,8 @@ def test_a_wrong_command_is_refused_before_it_listens(tmp_path, monkeypatch, wor
 def test_the_command_limits_a_server_as_the_limits_do_by_themselves():
     defaults = {option.name: option.default for option in serve.params}
     limits = ServingLimits()
-    assert (defaults["max_pictures"], defaults["batch"], defaults["concurrency"], defaults["max_body_mb"] << 20) == (
-        limits.pictures, limits.batch, limits.concurrency, limits.body_bytes,
+    assert (defaults["max_pictures"], defaults["concurrency"], defaults["max_body_mb"] << 20) == (
+        limits.pictures, limits.concurrency, limits.body_bytes,
     )  # fmt: skip
     assert defaults["max_frames"] == limits.frames
     assert limits.pictures <= limits.waiting and limits.body_bytes <= limits.held_bytes  # the largest request fits

@@ -40,7 +40,7 @@ def test_numbers_that_are_not_finite_are_refused(text):
 
 
 def test_a_key_that_stands_twice_is_named():
-    with pytest.raises(JsonError, match="the key 'answer' stands twice"):
+    with pytest.raises(JsonError, match="the key 'answer' occurs twice"):
         strict_json('{"answer": true, "x": {}, "answer": false}')
 
 
@@ -77,4 +77,4 @@ def test_a_long_key_that_stands_twice_is_named_by_its_beginning(length):
     key = ("abcdefghij" * 40)[:length]
     with pytest.raises(JsonError) as caught:
         strict_json(f'{{"{key}": 1, "{key}": 2}}')
-    assert str(caught.value) == f"the key '{key[:40]}' stands twice"
+    assert str(caught.value) == f"the key '{key[:40]}' occurs twice"

@@ -16,6 +16,8 @@ from for_each import for_each
 
 pytest.importorskip("trl")
 
+from shuffled_reward import ShuffledMagicMirror
+
 from salon_console import main
 from salon_synthetic.artifacts import draw_examples
 from salon_taxonomy.answers import render_magicmirror
@@ -25,7 +27,6 @@ from salon_train.configuration import Configuration
 from salon_train.demo import experiment
 from salon_train.demo import study as studies
 from salon_train.demo.consistency import RuleConsistency, supports
-from salon_train.demo.controls import ShuffledMagicMirror
 from salon_train.demo.experiment import Ablation, ArmNumbers
 from salon_train.demo.page import study_page
 from salon_train.demo.pictures import Pictures, draw_pictures, missed

@@ -58,7 +58,7 @@ def test_the_rise_is_gone_without_steps_and_with_a_reward_that_knows_nothing(con
     if control == "no-steps":
         reward, f1 = learned(tmp_path, replace(SMALL, grpo_rate=1e-12), "magicmirror")
     else:
-        reward, f1 = learned(tmp_path, SMALL, "salon_train.demo.controls:ShuffledMagicMirror")
+        reward, f1 = learned(tmp_path, SMALL, "shuffled_reward:ShuffledMagicMirror")
     assert reward < 0.2
     assert f1 < 0.2
 

@@ -3,14 +3,14 @@
 import subprocess
 import sys
 from collections import Counter
-from itertools import islice
+from itertools import chain, islice
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salon_taxonomy.errors import InputError
-from salon_train.sampling import DEFAULT_RATIO, MultiBucketPlan, Ratio, bucketed_indices
+from salon_train.sampling import DEFAULT_RATIO, MultiBucketPlan, Ratio
 
 NAMES = ("a", "b", "c")
 RATIOS = st.lists(st.integers(1, 3), min_size=3, max_size=3).map(lambda parts: Ratio(dict(zip(NAMES, parts, strict=True))))
@@ -96,9 +96,9 @@ def test_epochs_and_seeds_differ():
 
 def test_the_order_is_the_same_in_another_process_whatever_its_hash_seed():
     code = (
-        "from salon_train.sampling import DEFAULT_RATIO as R, bucketed_indices\n"
+        "from salon_train.sampling import DEFAULT_RATIO as R, MultiBucketPlan\n"
         "buckets = [('normal',)] * 40 + [(b,) for b in R.buckets[1:]] * 10\n"
-        "print(list(bucketed_indices(buckets, 16, seed=3, epoch=1)))"
+        "print(list(MultiBucketPlan.of(buckets, chunk_size=16, seed=3).chunks(1)))"
     )
     runs = [
         subprocess.run(
@@ -112,12 +112,12 @@ def test_the_order_is_the_same_in_another_process_whatever_its_hash_seed():
     ]
     assert runs[0] == runs[1]
     buckets = [("normal",)] * 40 + [(bucket,) for bucket in DEFAULT_RATIO.buckets[1:]] * 10
-    assert runs[0] == f"{list(bucketed_indices(buckets, 16, seed=3, epoch=1))}\n"
+    assert runs[0] == f"{list(MultiBucketPlan.of(buckets, chunk_size=16, seed=3).chunks(1))}\n"
 
 
 def test_the_order_is_pinned_so_that_old_runs_can_be_resumed():
     buckets = [("normal",)] * 8 + [(bucket,) for bucket in DEFAULT_RATIO.buckets[1:]] * 2
-    assert list(bucketed_indices(buckets, 8, seed=0)) == PINNED
+    assert list(chain.from_iterable(MultiBucketPlan.of(buckets, chunk_size=8, seed=0).chunks(0))) == PINNED
 
 
 def test_blocks_of_a_period_have_the_ratio_so_that_ranks_with_whole_blocks_have_it():

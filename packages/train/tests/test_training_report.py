@@ -302,7 +302,7 @@ def test_one_stage_may_be_given_alone_and_a_folder_only_once(tmp_path: Path) -> 
     folder = write(tmp_path / "run", whole())
     (run,) = read_runs([folder / "grpo"])
     assert list(run.stages) == ["grpo"]
-    with pytest.raises(InputError, match="stands twice"):
+    with pytest.raises(InputError, match="occurs twice"):
         read_runs([folder, tmp_path / "run" / "grpo" / ".."])
     with pytest.raises(InputError, match="at most 8 runs stand side by side"):
         read_runs([folder] * 9)

@@ -136,18 +136,16 @@ class BattleTask:
         return [self._known("qualification", known, subject, random, **test) for subject, known in left]
 
     def _known(self, kind: str, known: KnownPair, subject: str, random: Random, **more: Any) -> Draft:
-        side = random.choice(list(Side))
-        a_left = side is Side.LEFT
-        planned = Planned(*((known.a, known.b) if a_left else (known.b, known.a)), side, None, None)
+        planned = Planned(known.a, known.b, random.choice(list(Side)))
         return Draft(kind, subject, self._payload(planned, expected=known.winner.value, **more))
 
     def _payload(self, planned: Planned, **more: Any) -> dict[str, Any]:
-        a, b = (planned.left, planned.right) if planned.model_a_shown is Side.LEFT else (planned.right, planned.left)
-        beside = [] if a.prompt_id not in self.material.beside else [self.material.beside[a.prompt_id]]
+        prompt_id = planned.a.prompt_id
+        beside = [] if prompt_id not in self.material.beside else [self.material.beside[prompt_id]]
         return {
-            **prompt_payload(self.material.prompts[a.prompt_id], (planned.left, planned.right, *beside)),
-            "model_a": a.model,
-            "model_b": b.model,
+            **prompt_payload(self.material.prompts[prompt_id], (*planned.shown, *beside)),
+            "model_a": planned.a.model,
+            "model_b": planned.b.model,
             "side_a_shown": planned.model_a_shown.value,
             "plan_rule": planned.rule,
             "plan_stream": planned.stream,

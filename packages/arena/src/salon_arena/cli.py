@@ -609,7 +609,7 @@ def import_labels(
 
     FOLDER has one sub-folder for each model. A task names its file by prompt_id and model, or by the address of an upload, a
     local file or an object of a bucket; tasks that cannot be read are named and left out. People become raters under new
-    numbers; `salon arena serve --task labels` then goes on from what they said. Annotations added before are left out.
+    numbers; `salon arena serve --task labels` then continues from what they said. Annotations added before are left out.
 
     \b
     Example:

@@ -256,9 +256,9 @@ def import_annotations(
     """
     rows, cancelled = read_annotations(path, material, task, media_key=media_key)
     database.claim(task.work)
-    found = [annotation for each in rows for annotation in each]
+    annotations = [annotation for each in rows for annotation in each]
     digests: dict[Path, str] = {}
-    for annotation in found:
+    for annotation in annotations:
         file = annotation.file.path
         if file not in digests:
             try:
@@ -267,10 +267,10 @@ def import_annotations(
                 raise InputError(f"cannot be read ({error.strerror})", source=file) from error
 
     def work(connection: Connection) -> int:
-        return sum(_add(connection, database, each, digests[each.file.path], material, task, now) for each in found)
+        return sum(_add(connection, database, each, digests[each.file.path], material, task, now) for each in annotations)
 
     added = database.write(work).result()
-    return Imported(added, len(found) - added, cancelled, rows.remarks())
+    return Imported(added, len(annotations) - added, cancelled, rows.remarks())
 
 
 def _add(
@@ -452,21 +452,21 @@ def _take(row: TableRow, result: object, marks: _Marks, taxonomy: Taxonomy) -> N
 _TYPES: Final = ("taxonomy", "choices", "rectanglelabels", "timelinelabels", "textarea")
 
 
-def _texts_or_lists(row: TableRow, found: object) -> list[Any]:
-    if not isinstance(found, list) or not all(isinstance(each, str | list) for each in found):
-        raise row.problem("must be a list of texts or paths", "annotations", value=str(found)[:80])
-    return found
+def _texts_or_lists(row: TableRow, value: object) -> list[Any]:
+    if not isinstance(value, list) or not all(isinstance(each, str | list) for each in value):
+        raise row.problem("must be a list of texts or paths", "annotations", value=str(value)[:80])
+    return value
 
 
 def _label(row: TableRow, name: object, taxonomy: Taxonomy) -> str:
     matches = taxonomy.matches(name) if isinstance(name, str) else ()
     exact = [label for label in matches if label.id == name]
     answers = {label.id for label in taxonomy.answers()}
-    found = [label for label in exact or matches if label.id in answers]
-    if len(found) != 1:
+    answered = [label for label in exact or matches if label.id in answers]
+    if len(answered) != 1:
         hint = "Label with labels.xml of `salon arena release label-studio`, or name your own labels with --taxonomy FILE."
         raise row.problem("unknown label", "annotations", value=str(name)[:80], allowed=tuple(sorted(answers)), hint=hint)
-    return found[0].id
+    return answered[0].id
 
 
 def _box(row: TableRow, value: Mapping[str, Any]) -> tuple[float, float, float, float]:

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import combinations, islice, product
-from random import Random
 from typing import Any, Final
 
 import numpy as np
@@ -37,23 +36,28 @@ class Planned:
     """One battle to show.
 
     Attributes:
-        left: the picture on the left.
-        right: the picture on the right.
+        a: the picture of model a.
+        b: the picture of model b.
         model_a_shown: the side of model a.
         rule: the rule that planned it; None: it was drawn because everything planned was seen.
         stream: the stream it was planned in; None as for ``rule``.
     """
 
-    left: Generated
-    right: Generated
+    a: Generated
+    b: Generated
     model_a_shown: Side
-    rule: Rule | None
-    stream: int | None
+    rule: Rule | None = None
+    stream: int | None = None
+
+    @property
+    def shown(self) -> tuple[Generated, Generated]:
+        """The picture on the left, and that on the right."""
+        return (self.a, self.b) if self.model_a_shown is Side.LEFT else (self.b, self.a)
 
     @property
     def pair(self) -> str:
         """The same text for the same two pictures, whichever is on the left."""
-        return pair_key(self.left, self.right)
+        return pair_key(self.a, self.b)
 
 
 class Planner:
@@ -137,8 +141,7 @@ class Planner:
 
     def _planned(self, row: dict[str, Any], stream: int) -> Planned:
         a, b = (self._material.files[int(row[name])] for name in ("generation_a", "generation_b"))
-        side = Side(row["side_a_shown"])
-        return Planned(*((a, b) if side is Side.LEFT else (b, a)), side, RULE, stream)
+        return Planned(a, b, Side(row["side_a_shown"]), RULE, stream)
 
     def _all_pairs(self) -> Iterator[Planned]:
         """Yield every pair once, prompts and sides at random."""
@@ -155,19 +158,14 @@ class Planner:
                 models.setdefault(file.model, []).append(file)
             for one, other in combinations(models.values(), 2):
                 for a, b in product(one, other):
-                    yield _unplanned(a, b, random)
+                    yield Planned(a, b, random.choice(list(Side)))
 
     def _listed(self, answers: Mapping[str, int]) -> Iterator[Planned]:
         """Yield the pairs to show, those with fewest answers first, else at random."""
         random = self._draws.new()
         order = random.sample(self._pairs, len(self._pairs))
         for a, b in sorted(order, key=lambda pair: answers.get(pair_key(*pair), 0)):
-            yield _unplanned(a, b, random)
-
-
-def _unplanned(a: Generated, b: Generated, random: Random) -> Planned:
-    side = random.choice(list(Side))
-    return Planned(*((a, b) if side is Side.LEFT else (b, a)), side, None, None)
+            yield Planned(a, b, random.choice(list(Side)))
 
 
 def _answers(connection: Connection, now: int) -> dict[str, int]:

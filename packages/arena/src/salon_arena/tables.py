@@ -28,7 +28,7 @@ RATERS: Final = Table(
     Column("salt", Text, nullable=False, server_default="", default=lambda: secrets.token_hex(16)),
 )
 """``role`` is one of :data:`salon_arena.people.ROLES`; ``suspended_until`` is 0 for a rater who may answer. ``salt`` is drawn
-anew when the person is forgotten: without it nobody can guess from the chain what was erased."""
+anew when the person is forgotten: without it, the chain does not reveal what was erased."""
 INVITES: Final = Table(
     "invites",
     METADATA,

@@ -58,12 +58,12 @@ class SalonGroup(InstalledGroup):
 
     def _deeper(self, ctx: click.Context, name: str) -> list[str]:
         """Return the commands of installed groups that have this name, or do what it says."""
-        found = [f"salon {path}" for path in _MEANT.get(name, ())]
+        suggestions = [f"salon {path}" for path in _MEANT.get(name, ())]
         for entry in self.list_commands(ctx):
             group = self.get_command(ctx, entry)
             if isinstance(group, click.Group) and name in group.list_commands(ctx):
-                found.append(f"salon {entry} {name}")
-        return list(dict.fromkeys(found))
+                suggestions.append(f"salon {entry} {name}")
+        return list(dict.fromkeys(suggestions))
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the subcommand; a failure becomes one message on standard error and an exit code.

@@ -14,7 +14,6 @@ from salon_console.table_files import Table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.text import Text
     from rich.tree import Tree
 
     from salon_taxonomy.taxonomy import Taxonomy
@@ -126,13 +125,6 @@ def _show(*renderables: "RenderableType") -> None:
 
     console = Console(soft_wrap=False) if sys.stdout.isatty() else Console(width=160)
     console.print(*renderables, sep="\n")
-
-
-def _text(text: str, style: str = "") -> "Text":
-    """Rich text taken literally, so that brackets in a user's label are not markup."""
-    from rich.text import Text
-
-    return Text(text, style=style)
 
 
 def _tree(taxonomy: "Taxonomy") -> "Tree":

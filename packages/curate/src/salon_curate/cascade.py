@@ -7,6 +7,7 @@ from salon_curate.dataset import DataSet
 from salon_curate.judging import NOT_ASKED
 from salon_curate.selection import read_columns, select
 from salon_curate.stages import Stage
+from salon_ranking.uncertainty.proportions import highest_share
 from salon_taxonomy.errors import InputError
 
 
@@ -51,33 +52,7 @@ def cascade_loss(
         raise InputError("nothing was explored", column="stage", value=stage, hint="Set explore = 0.02 on the stage.")
     kept = int((answered & select(dataset, stages, expensive).mask).sum())
     dropped = int(explored.sum()) + int((problem == NOT_ASKED).sum())
-    return CascadeLoss(number, kept, upper_bound(kept, number, confidence), dropped, confidence)
-
-
-def upper_bound(successes: int, trials: int, confidence: float = 0.95) -> float:
-    """Return the upper one-sided Clopper–Pearson bound of a share (1934, doi:10.1093/biomet/26.4.404); 1 without trials.
-
-    Example:
-        >>> round(upper_bound(0, 59), 4), round(upper_bound(3, 100), 4)
-        (0.0495, 0.0757)
-    """
-    import math
-
-    if successes >= trials:
-        return 1.0
-    low, high = successes / trials, 1.0
-    for _ in range(60):  # bisection: P(at most `successes` of `trials`) falls with the share
-        middle = (low + high) / 2
-        terms = (
-            math.lgamma(trials + 1) - math.lgamma(k + 1) - math.lgamma(trials - k + 1)
-            + k * math.log(middle) + (trials - k) * math.log1p(-middle)
-            for k in range(successes + 1)
-        )  # fmt: skip
-        if sum(map(math.exp, terms)) > 1 - confidence:
-            low = middle
-        else:
-            high = middle
-    return high
+    return CascadeLoss(number, kept, highest_share(kept, number, 1 - confidence), dropped, confidence)
 
 
 def strictest_threshold(
@@ -113,7 +88,7 @@ def strictest_threshold(
     strictest = None
     for threshold in sorted(candidates):
         lost = sum(keeps and not (score is not None and score >= threshold) for score, keeps in pairs)
-        if upper_bound(lost, len(cheap), confidence) > epsilon:
+        if highest_share(lost, len(cheap), 1 - confidence) > epsilon:
             break
         strictest = threshold
     return strictest

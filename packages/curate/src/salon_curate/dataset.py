@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from salon_curate.files import is_video, publish, publish_text
 from salon_taxonomy.answers.reading import without_surrogates
+from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import InputError, SalonError, StorageError, did_you_mean
 from salon_taxonomy.whole_files import remove_unfinished
 
@@ -342,7 +343,7 @@ class DataSet:
                 temporary, compression="uncompressed", statistics=False, row_group_size=group
             ),
         )
-        return Shard(shard, len(batch), path.stat().st_size, file_digest(path))
+        return Shard(shard, len(batch), path.stat().st_size, file_sha256(path))
 
     def _duplicate_key(self, wanted: int, shards: Sequence[Shard], source: str) -> InputError:
         for shard in shards:
@@ -390,12 +391,6 @@ def batch_rows(rows: int, size: int) -> int:
         (64, 5, 1, 64)
     """
     return max(1, min(BATCH_ROWS, rows * BATCH_BYTES // max(1, size))) if rows else BATCH_ROWS
-
-
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file, 64 hex digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def checked_key(key: object, *, source: str, row: int) -> str:

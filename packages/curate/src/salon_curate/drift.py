@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from salon_curate.dataset import DataSet, Shard, file_digest, read_rows, seeded_hash
+from salon_curate.dataset import DataSet, Shard, read_rows, seeded_hash
 from salon_curate.engine import inline
 from salon_curate.errors import StageError
 from salon_curate.judging import NOT_ASKED, JudgedStage
@@ -14,6 +14,7 @@ from salon_curate.selection import read_columns
 from salon_curate.stages import DataSetStage, Stage
 from salon_curate.tasks import ShardTask
 from salon_judges.clients.collecting import CollectingJudge
+from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Question, Reply
 
@@ -144,7 +145,7 @@ def _made_again(dataset: DataSet, stages: Sequence[Stage], stage: Stage, places:
             start += stored_shard.rows
         pl.concat(pieces).write_parquet(shard)
         read_columns(dataset, stages, beside).collect()[places.to_list()].write_parquet(part)
-        sample = DataSet(folder, dataset.name, [], [Shard("00000", len(places), shard.stat().st_size, file_digest(shard))])
+        sample = DataSet(folder, dataset.name, [], [Shard("00000", len(places), shard.stat().st_size, file_sha256(shard))])
         inputs = {"inputs.parquet": beside} if beside else {}
         task = ShardTask(name, stage.where, stage.name, stage.parameters, "00000", len(places), inputs, "again.parquet")
         outcome = next(stage.results(sample, [], [task], inline, 1))

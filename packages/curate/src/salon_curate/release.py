@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, Field, ValidationError
 
-from salon_curate.dataset import BYTES_COLUMNS, DataSet, checked_name, file_digest, read_checked, read_rows
+from salon_curate.dataset import BYTES_COLUMNS, DataSet, checked_name, read_checked, read_rows
 from salon_curate.errors import RefusedReleaseError
 from salon_curate.files import is_video, media_ending, publish, publish_text
 from salon_curate.judging import JudgedStage
@@ -40,6 +40,7 @@ from salon_curate.selection import (
 )
 from salon_curate.stages import Stage, expected_parts
 from salon_taxonomy.croissant import croissant
+from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
 
@@ -120,7 +121,7 @@ def release(
         else:
             path = f"data/{name}-{number:05d}.tar"
             publish(folder / path, partial(_archive, part, number))
-        files[path] = file_digest(folder / path)
+        files[path] = file_sha256(folder / path)
         counts[name] += len(part)
     root = merkle_root(files)
     manifest = {
@@ -141,7 +142,7 @@ def release(
         columns=_plain_columns(folder / next(iter(files))) if form == "datasets" and files else None,
     )
     publish_text(folder / "croissant.json", json.dumps(described, indent=1, ensure_ascii=False) + "\n")
-    manifest["documents"] = {name: file_digest(folder / name) for name in _DOCUMENTS}
+    manifest["documents"] = {name: file_sha256(folder / name) for name in _DOCUMENTS}
     publish_text(folder / RELEASE_MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False, default=str) + "\n")
     return Release(folder, counts, root)
 
@@ -266,7 +267,7 @@ def verify_release(folder: Path) -> list[str]:
     for path, value in (*manifest.files.items(), *manifest.documents.items()):
         if not (folder / path).is_file():
             wrong.append(f"{visible(path)}: is missing")
-        elif file_digest(folder / path) != value:
+        elif file_sha256(folder / path) != value:
             wrong.append(f"{visible(path)}: has changed")
     there = sorted(
         path.relative_to(folder).as_posix() for path in (folder / "data").rglob("*") if path.is_symlink() or not path.is_dir()

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salon_curate.costs import record_cost
-from salon_curate.dataset import DataSet, Shard, file_digest
+from salon_curate.dataset import DataSet, Shard
 from salon_curate.engine import embedded
 from salon_curate.selection import wrong_copies
 from salon_curate.stages import Stage, expected_parts
 from salon_curate.tasks import Engine, ShardTask
+from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import InputError
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def verify(dataset: DataSet, stages: Sequence[Stage]) -> list[str]:
     for shard in dataset.shards:
         path = dataset.shard_path(shard.name)
         try:
-            if file_digest(path) == shard.sha256:
+            if file_sha256(path) == shard.sha256:
                 keys[shard.name] = dataset.keys(shard)
             else:
                 wrong.append(f"{path}: has changed since it was written")

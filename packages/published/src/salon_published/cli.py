@@ -213,7 +213,7 @@ def _show_on_screen(published: "PublishedTable", header: list[str], body: list[l
     type=InputPath(file_okay=False, made=True),
     default=Path("salon-results"),
     show_default=True,
-    help="The result store to make or to go on with.",
+    help="The result store to make or to extend.",
 )
 @click.option(
     "--top", type=click.IntRange(min=1), default=10, show_default=True, help="Print so many models (the report has all)."

@@ -191,7 +191,7 @@ def add(file: Path, form: str) -> None:
     It checks names, units, ranges, printed means and ranks, bold numbers (**0.8**), and names each number that another source
     prints otherwise, with that source and both values.
     FILE is one source in the form of salon_published/data/ledger; docs/ledger.md shows it. Exits with 1 while something must
-    be put right. What a source may well print, such as a mean that is none, is listed to look at, and is no error.
+    be put right. What a source may have printed so, such as a wrong mean, is listed to look at, and is no error.
     """
     from salon_published.source_check import check_source
 

@@ -55,7 +55,6 @@ _HOW: Final = (
 )
 
 
-_TOP_OF_PAGE: Final = "The numbers at the top of the page:"
 _FILES: Final = (
     "The two files of the queries, for DuckDB or anything else that reads Parquet. `board.parquet` is of one task; with "
     "--capability, --people or --measured it is another of its boards:"

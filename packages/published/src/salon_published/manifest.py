@@ -1,7 +1,7 @@
 """The manifest of one source's tables: what each table holds, and which cells follow from which.
 
 A source is a paper, ``data/<paper>.toml`` beside the CSV files that it describes, or a repository of the ledger,
-``data/ledger/<source>.toml``, whose rows stand in the same file; ``docs/published.md`` explains how to write one. Every key is
+``data/ledger/<source>.toml``, whose rows are in the same file; ``docs/published.md`` explains how to write one. Every key is
 checked when it is read, so that a slip names its file and key instead of skewing a number.
 """
 

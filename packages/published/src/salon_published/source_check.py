@@ -33,7 +33,7 @@ class SourceProblem:
     """One finding in a source: wrong, or worth a look.
 
     ``row`` and ``column`` are empty where it concerns the whole table; ``is_error`` tells what must be put right from what a
-    source may well print, such as a mean that is none.
+    source may well print, such as a wrong mean.
     """
 
     table: str

@@ -1,7 +1,7 @@
 """Several rewards as one: a weighted sum behind gates, with every component kept.
 
     total = Σ weight · reward     where every gate is open
-          = min(that sum, 0)      where one is closed: nothing is earned, and a price stays a price
+          = min(that sum, 0)      where one is closed: nothing is earned, and a penalty stays a penalty
 
 A composed reward is a reward like any other, so it can be a part again: R³-Refiner's stages are α₁ · (a sum) + α₂ · (a sum).
 :class:`Missing` decides what happens where a part gives no reward. The parts read each completion once, together.
@@ -60,7 +60,7 @@ class Part:
 
     Attributes:
         reward: what is asked; a rule, one that asks a judge, another composition, or any function with TRL's signature.
-        weight: what it is worth in the sum, a number or a schedule; negative ones turn a reward into a price. Of a gate
+        weight: what it is worth in the sum, a number or a schedule; negative ones turn a reward into a penalty. Of a gate
             it says nothing.
         gate: the reward is no term of the sum: the sum is earned only where the reward is at least ``least``.
         least: see ``gate``.

@@ -81,7 +81,7 @@ def json_lines(lines: Iterable[bytes], source: str | Path) -> Iterator[tuple[int
 
     Raises:
         InputError: for a line that is not UTF-8, or no object as :func:`~salon_taxonomy.answers.strict_json.strict_json`
-            takes it (a key that stands twice is refused); names file and line, and the character where the parser knows it.
+            takes it (a key that occurs twice is refused); names file and line, and the character where the parser knows it.
 
     Example:
         >>> list(json_lines([b'{"step": 1}', b"", b'{"step": 2}'], "run.jsonl"))
@@ -89,7 +89,7 @@ def json_lines(lines: Iterable[bytes], source: str | Path) -> Iterator[tuple[int
         >>> list(json_lines([b'{"step": 1, "step": 2}'], "run.jsonl"))
         Traceback (most recent call last):
         ...
-        salon_taxonomy.errors.InputError: run.jsonl, line 1: is no JSON object (the key 'step' stands twice)
+        salon_taxonomy.errors.InputError: run.jsonl, line 1: is no JSON object (the key 'step' occurs twice)
     """
     for number, line in enumerate(lines, start=1):
         if line.strip():

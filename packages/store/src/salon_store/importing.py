@@ -124,7 +124,7 @@ def _from_csv(path: Path, schema: TableSchema, on_bytes: Callable[[int], None]) 
     header = _header(path)
     for number, name in enumerate(header):
         if name in header[:number]:
-            raise RowError("this column stands twice in the header", table=schema.name, source=path, column=name)
+            raise RowError("this column occurs twice in the header", table=schema.name, source=path, column=name)
     try:
         texts = pl.read_csv(path, infer_schema=False, glob=False, raise_if_empty=False, truncate_ragged_lines=False)
     except pl.exceptions.PolarsError as error:

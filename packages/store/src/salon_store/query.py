@@ -248,7 +248,7 @@ def _read_file(connection: "duckdb.DuckDBPyConnection", name: str, path: Path) -
     """Read a file of the user's into a table of the connection.
 
     Raises:
-        QueryError: the name is none or is taken, the ending is unknown, or the file cannot be read.
+        QueryError: the name is unusable or taken, the ending is unknown, or the file cannot be read.
     """
     import duckdb
 

@@ -18,17 +18,16 @@ from salon_taxonomy.store_address import StoreAddress
 _EVERY = 1_000_000_000
 
 
-def open_journal(store: StoreAddress, run_id: str, *, sync_every: int = _EVERY, alone: bool = False) -> Journal | None:
+def open_journal(store: StoreAddress, run_id: str, *, alone: bool = False) -> Journal | None:
     """Open the journal of a run in a store, which is made when missing; close it with :meth:`Journal.leave`.
 
-    None when a journal of that run was left behind by a writer that died: open the store once
-    (``ResultStore.open``), which folds it, and call again.
+    Rows outlive this process as soon as they are added, and a power cut after :meth:`Journal.sync`.
+    None when a journal of that run was left behind by a writer that died: open the store once (``ResultStore.open``), which
+    folds it, and call again.
 
     Args:
         store: the store's directory or URL; without ``alone``, a URL is not looked at before the journal is folded.
         run_id: names the journal, 1 to 200 characters of any kind.
-        sync_every: as for ``ResultStore.journal``; unless given, rows wait for :meth:`Journal.sync`: they outlive this
-            process as soon as they are added, but not a power cut.
         alone: in a bucket, also take the run's lease, so that no other machine works on the run until this journal is closed.
 
     Raises:
@@ -68,7 +67,7 @@ def open_journal(store: StoreAddress, run_id: str, *, sync_every: int = _EVERY, 
                     from salon_store.store import ResultStore
 
                     ResultStore.open(store).take_lease(run_id, file)
-                return Journal(path, run_id, file, _nobody_folds, sync_every)
+                return Journal(path, run_id, file, _nobody_folds, _EVERY)
         file.close()
         return None
 

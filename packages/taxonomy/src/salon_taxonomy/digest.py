@@ -20,7 +20,6 @@ from typing import TypeAlias
 Digestible: TypeAlias = "str | int | float | bool | datetime | Sequence[Digestible] | Mapping[str, Digestible] | None"
 
 _KEY_LENGTH = 24
-_CHUNK = 1 << 20
 _JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -48,13 +47,10 @@ def file_sha256(path: str | Path) -> str:
     Raises:
         OSError: the file cannot be read, or is a pipe or device, which might never end.
     """
-    whole = hashlib.sha256()
     with open(path, "rb", opener=_without_waiting) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is no regular file", str(path))
-        while chunk := file.read(_CHUNK):
-            whole.update(chunk)
-    return whole.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _without_waiting(path: str, flags: int) -> int:

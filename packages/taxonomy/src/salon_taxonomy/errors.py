@@ -43,7 +43,7 @@ class SalonError(Exception):
 
 
 class IncompleteError(SalonError):
-    """Work was left undone; what was finished is stored and a second call goes on from there."""
+    """Work was left undone; what was finished is stored and a second call continues from there."""
 
 
 class StorageError(IncompleteError):

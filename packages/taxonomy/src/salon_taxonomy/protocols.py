@@ -5,7 +5,7 @@ editor never raise for what the other side did: a time-out, a refusal or a broke
 lost answer never ends a run. A scorer may be any function; ``salon_taxonomy.scorers`` loads it and checks what it returns.
 
     Question ── ask ──► Reply ── text ──► answers.parse_… ──► Parsed | Unparsed
-        │                 └── problem() ──► Unscored, where no text was had
+        │                 └── problem() ──► Unscored, where there is no text
         └── request_sha256(): the key of caches and of ``judge_calls``
 """
 

@@ -12,7 +12,7 @@ from salon_taxonomy.label import Label
 
 DEEPEST = 32
 """A label has at most so many labels from its root down to itself. The five published trees have at most four; exports and
-pictures of deeper ones nobody can read."""
+pictures of deeper ones are unreadable."""
 
 _MOST_TO_OFFER = 60
 """Maximum number of labels for which a message lists all allowed ones."""
@@ -89,7 +89,7 @@ def _ids(nodes: Sequence[Node], first: Mapping[str, int]) -> list[Flaw]:
             continue
         if node.placed and earlier.placed and earlier.parent != node.parent:
             under = f"{earlier.parent or 'no parent'} and {node.parent or 'no parent'}"
-            flaws.append(Flaw(Fault.TWO_PARENTS, node.index, "parent", f"label {node.id!r} stands twice, under {under}"))
+            flaws.append(Flaw(Fault.TWO_PARENTS, node.index, "parent", f"label {node.id!r} occurs twice, under {under}"))
         else:
             flaws.append(Flaw(Fault.DUPLICATE_ID, node.index, "id", "a label before this one has the id", node.id))
     return flaws

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, TypeAlias, TypeVar
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)
 U = TypeVar("U")
 
 
@@ -68,7 +68,7 @@ _MEANINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Scored(Generic[T]):
-    """A verdict that was had. ``value`` is in the unit of the question that was asked.
+    """A verdict with a value. ``value`` is in the unit of the question that was asked.
 
     Example:
         >>> Scored(8).map(lambda score: score / 10), Unscored(Reason.TIMEOUT).map(float).reason.value

@@ -110,7 +110,7 @@ def image(
     from salon_rewards.serving.cli import reward_parameters
     from salon_train.configuration.image import configured
     from salon_train.configuration.reading import put
-    from salon_train.run.display import ConsoleWatcher, said
+    from salon_train.run.display import ConsoleWatcher, spinner
 
     console = Console(stderr=True)
     values: dict[str, dict[str, Any]] = {}
@@ -126,7 +126,7 @@ def image(
         configuration = configured(values)
     except InputError as error:
         raise of_option(error, image, {name.replace("__", "."): name for name in options}) from error
-    with said(console, "loading PyTorch and diffusers"):
+    with spinner(console, "loading PyTorch and diffusers"):
         from salon_train.image_policy.stage import train_image_policy
     with report_once(), ConsoleWatcher(console) as watcher:
         trained = train_image_policy(configuration, watcher=watcher, again=again)

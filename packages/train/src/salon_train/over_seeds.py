@@ -67,7 +67,7 @@ class SeedMean:
 
 @dataclass(frozen=True, slots=True)
 class SeedProgress:
-    """How far a stage of one seed has come.
+    """Progress of one stage of one seed.
 
     Attributes:
         seed: which.

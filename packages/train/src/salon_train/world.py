@@ -59,7 +59,7 @@ def artifacts() -> None:
 def draw(output: Path, count: int, workers: int, seed: int, **settings: Any) -> None:
     """Draw pictures of hands, faces, people, animals and things, half of them with artifacts.
 
-    examples.jsonl holds rows in MagicData340K's schema; pictures/ the PNG files. A call that was stopped goes on when it is
+    examples.jsonl holds rows in MagicData340K's schema; pictures/ the PNG files. A call that was stopped continues when it is
     repeated; a larger --count adds pictures. The files do not depend on --workers.
 
     \b
@@ -110,7 +110,7 @@ def _difficulty(level: float, knobs: tuple[str, ...]) -> "Difficulty":
 
 
 def _write(output: Path, source: "PictureSource", count: int, workers: int, described: dict[str, Any]) -> None:
-    """Write with a progress bar, and say what there is now."""
+    """Write with a progress bar, and print what was written."""
     import PIL
 
     from salon_bench.suites.assessors import MagicDataRow, magicdata_rows

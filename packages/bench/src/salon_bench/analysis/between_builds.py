@@ -145,8 +145,8 @@ def between(
     rows: list[tuple[Any, ...]] = []
     pool = ThreadPoolExecutor(workers(threads), thread_name_prefix="salon-pixels")
     try:
-        for done, found in enumerate(pool.map(work.rows, pairs), start=1):
-            rows += found
+        for done, rows_of_pair in enumerate(pool.map(work.rows, pairs), start=1):
+            rows += rows_of_pair
             if progress is not None:
                 progress(done, len(pairs))
     finally:

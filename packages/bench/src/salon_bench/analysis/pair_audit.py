@@ -78,13 +78,13 @@ def verdict_chances(scores: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     verdicts = scores.filter((pl.col("dimension") == BETTER) & pl.col("task").is_in(ORDERS) & pl.col("value").is_not_null())
     for row in verdicts.iter_rows(named=True):
         case = whole_case_id(row["suite"], row["prompt_id"], row["subject_model"])
-        found = value_probabilities(tokens_of(replies.get((row["run_id"], case, row["task"]))), VERDICT, _MENU)
+        probabilities = value_probabilities(tokens_of(replies.get((row["run_id"], case, row["task"]))), VERDICT, _MENU)
         a_left = row["task"] == ORDERS[0]
         word = {0.5: "both", float(a_left): "left"}.get(row["value"], "right")
-        whole = 0.0 if found is None else math.fsum(found.shares.values())
-        if found is None or found.word != word or whole < _ON_MENU:
+        whole = 0.0 if probabilities is None else math.fsum(probabilities.shares.values())
+        if probabilities is None or probabilities.word != word or whole < _ON_MENU:
             continue
-        left, right, tie = (found.shares[answer] / whole for answer in _MENU)
+        left, right, tie = (probabilities.shares[answer] / whole for answer in _MENU)
         a, b = (left, right) if a_left else (right, left)
         side = Side.LEFT.value if a_left else Side.RIGHT.value
         rows.append((row["judge"], row["prompt_id"], side, a, b, tie, a + tie / 2.0))

@@ -125,7 +125,7 @@ def _labels(given: Sequence[str] | None, features: Features, name: str) -> list[
 
 
 def _grouped(sides: Sequence[Features], labels: Sequence[list[tuple[str, ...]]], seed: int) -> _Sets:
-    """Deal prompts out to groups: those of both sets first, then the others. The order of rows changes nothing."""
+    """Assign prompts to groups: those of both sets first, then the others. The order of rows changes nothing."""
     random = np.random.default_rng(seed)
     first, second = (set(each) for each in labels)
     kinds = (sorted(first & second), sorted(first - second), sorted(second - first))

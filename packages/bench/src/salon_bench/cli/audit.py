@@ -47,7 +47,7 @@ def audit(
     two numbers the higher one wins. A judge whose TOML file has top_logprobs under [decoding] gives chances, too: Brier
     score, ECE and a calibration curve. PAIRS has one row per pair: battle_id, prompt, picture_a, picture_b (beside the file),
     winner (what people chose: model_a, model_b, tie, both_good, both_bad) and, where known, source (the picture before an
-    edit), prompt_id, category. The same command goes on where it stopped; every reply is kept in the store.
+    edit), prompt_id, category. The same command continues where it stopped; every reply is kept in the store.
 
     \b
     Example:
@@ -104,16 +104,16 @@ def audit(
     chances = verdict_chances(scores, calls)
     table = judged_pairs(people, scores, chances)
     chance = "chance_of_a" if chances.height else None
-    found = audit_judges(table, split=by, chance_of_a=chance, confidence=confidence, source=str(pairs))
+    result = audit_judges(table, split=by, chance_of_a=chance, confidence=confidence, source=str(pairs))
     if wrong is not None and wrong.suffix.lower() == ".html":
-        order = found.wrong.select("battle_id").unique(maintain_order=True)
+        order = result.wrong.select("battle_id").unique(maintain_order=True)
         remarks = said_about(order.join(table, on="battle_id", how="left", maintain_order="left"))
         title = f"Where people chose otherwise: {pairs.name}"
         write_whole(wrong, run_page(store, [view.run_id for view in views], only=remarks, title=title))
     elif wrong is not None:
-        write_table(wrong, lambda: frame_cells(found.wrong), found.wrong)
-    further = audit_tables(found, table, form_of(pairs))
+        write_table(wrong, lambda: frame_cells(result.wrong), result.wrong)
+    further = audit_tables(result, table, form_of(pairs))
     further["cost"] = call_costs(calls)
     reasons = tuple(missing_verdicts(scores))
-    charts = {**found.view().makers(), ".html": lambda: audit_page(found, further, reasons)}
-    show_table(OtherTable(found.header, found.table, {}, further, charts, found.cells, reasons), form, output)
+    charts = {**result.view().makers(), ".html": lambda: audit_page(result, further, reasons)}
+    show_table(OtherTable(result.header, result.table, {}, further, charts, result.cells, reasons), form, output)

@@ -16,11 +16,11 @@ _COMMANDS = {
     ),
     "batch": LazyCommand(
         "salon_bench.cli.judges:batch",
-        "Ask through a vendor's batch files: questions are written, submitted elsewhere, and what comes back is taken in.",
+        "Ask through a vendor's batch files: write the questions, submit them elsewhere, and read the replies.",
     ),
     "cache": LazyCommand(
         "salon_bench.cli.judges:cache",
-        "Say how many replies FOLDER holds, as `--judge cache:FOLDER=JUDGE` keeps them, or delete those used longest ago.",
+        "Count the replies that `--judge cache:FOLDER=JUDGE` keeps in FOLDER, or delete those used longest ago.",
     ),
     "contact-sheet": LazyCommand(
         "salon_bench.cli.media:contact_sheet_", "Show VIDEO as one picture: five frames of each second, each with its time."
@@ -52,7 +52,7 @@ _COMMANDS = {
     ),
     "resume": LazyCommand(
         "salon_bench.cli.run:resume_",
-        "Go on with a RUN that was stopped or killed: replies that stand are read, the others are asked for.",
+        "Continue a RUN that was stopped or killed: stored replies are read, the others are asked for.",
     ),
     "run": LazyCommand(
         "salon_bench.cli.run:run", "Judge the pictures of a model with SUITE; every reply is on the disk before it counts."

@@ -71,7 +71,7 @@ def correct(
     if drawn is not None:
         marks, probability = with_chances(marks, read_table(drawn, "scores", RankingError)), PROBABILITY
     means = correct_means(marks, judged, baseline=baseline, cluster_by=cluster, probability=probability, confidence=confidence)
-    made = {"factor": means.factor, "counts_for": means.counts_for, "warnings": means.warnings}
+    facts = {"factor": means.factor, "counts_for": means.counts_for, "warnings": means.warnings}
     charts = means.view().makers()
-    table = OtherTable(means.header, means.table, made, charts=charts, cells=means.cells, warnings=means.warnings)
+    table = OtherTable(means.header, means.table, facts, charts=charts, cells=means.cells, warnings=means.warnings)
     show_table(table, form, output)

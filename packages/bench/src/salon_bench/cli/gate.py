@@ -87,11 +87,11 @@ def gate(
     is_page = output is not None and output.suffix.lower() == ".html"
     with Bar(Console(stderr=True), "pictures") as bar:
         held = hold_builds(base, new, asked, store, battles=rows, shows_pictures=is_page, progress=bar.counted)
-    found = held.gate
-    made = {"passed": found.passed, "level": found.level}
-    further = {name: table for name, table in (("worst", found.worst), ("speed", held.speed)) if table.height}
-    files = {**found.view().makers(), ".html": lambda: gate_page(held), ".xml": found.junit}
-    show_table(OtherTable(found.header, found.table, made, further, files, found.cells, tuple(held.remarks)), form, output)
+    result = held.gate
+    facts = {"passed": result.passed, "level": result.level}
+    further = {name: table for name, table in (("worst", result.worst), ("speed", held.speed)) if table.height}
+    files = {**result.view().makers(), ".html": lambda: gate_page(held), ".xml": result.junit}
+    show_table(OtherTable(result.header, result.table, facts, further, files, result.cells, tuple(held.remarks)), form, output)
     sys.stdout.flush()  # what cannot be written is no verdict
     try:
         added = keep_gate(held.rows, store)
@@ -100,7 +100,7 @@ def gate(
     else:
         if added is not None:
             click.echo(f"Added {counted(added, 'row')} to gates in {store}", err=True)
-    if "worse" in found.deciding["verdict"]:
+    if "worse" in result.deciding["verdict"]:
         context.exit(1)
-    if not found.passed and not allow_unclear:
+    if not result.passed and not allow_unclear:
         context.exit(3)

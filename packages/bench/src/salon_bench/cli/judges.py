@@ -24,7 +24,7 @@ _FOLDER = click.argument("folder", type=InputPath(file_okay=False))
 @click.option("--most-mb", type=click.IntRange(min=0), help="Delete until so many millions of bytes are left.")
 @FORMAT
 def cache(folder: Path, most_mb: int | None, form: str) -> None:
-    """Say how many replies FOLDER holds, as `--judge cache:FOLDER=JUDGE` keeps them, or delete those used longest ago.
+    """Count the replies that `--judge cache:FOLDER=JUDGE` keeps in FOLDER, or delete those used longest ago.
 
     \b
     Example:
@@ -44,7 +44,7 @@ def cache(folder: Path, most_mb: int | None, form: str) -> None:
 
 @click.group(context_settings=_HELP)
 def batch() -> None:
-    """Ask through a vendor's batch files: questions are written, submitted elsewhere, and what comes back is taken in.
+    """Ask through a vendor's batch files: write the questions, submit them elsewhere, and read the replies.
 
     \b
     Example:
@@ -61,7 +61,7 @@ def batch() -> None:
 @STORE
 @FORMAT
 def write(run_id: str, folder: Path, store: StoreAddress, form: str) -> None:
-    """Go on with a RUN through batch files: take the replies that FOLDER has, write the questions that are open.
+    """Continue a RUN through batch files: read the replies in FOLDER, write the questions that are still open.
 
     For runs that were begun with a judge behind a server; nothing is sent to it. Call it again after each `ingest`, until
     nothing is left to be asked.
@@ -90,7 +90,7 @@ def write(run_id: str, folder: Path, store: StoreAddress, form: str) -> None:
 @click.argument("files", nargs=-1, required=True, type=InputPath(dir_okay=False))
 @FORMAT
 def ingest(folder: Path, files: tuple[Path, ...], form: str) -> None:
-    """Take a vendor's output and error files into FOLDER, in any order; repeated replies are left out.
+    """Add a vendor's output and error files to FOLDER, in any order; repeated replies are left out.
 
     Exits with 2 when not a single line is about a request of FOLDER.
 

@@ -48,7 +48,7 @@ def magic_bench_377() -> None:
     help="How pairs are chosen (see `salon votes simulate`).",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same battles.")
-@click.option("--before", type=InputPath(tables=True), help="Battles that were had: a file, or a result store. Default: none.")
+@click.option("--before", type=InputPath(tables=True), help="Earlier battles: a file, or a result store. Default: none.")
 @click.option("--output", required=True, type=OutputPath(), help="The prompts with their battles, as JSON Lines (replaced).")
 def draft(
     prompt_file: Path,
@@ -75,8 +75,8 @@ def draft(
     from salon_ranking.battles import Battles
 
     items, generations = _loaded(prompt_file, language, names, sources)
-    had = None if before is None else Battles.read(before)
-    pairs = drafted(items, generations, number, rule=rule, seed=seed, before=had)
+    earlier = None if before is None else Battles.read(before)
+    pairs = drafted(items, generations, number, rule=rule, seed=seed, before=earlier)
     save_draft(items, pairs, output)
     click.echo(
         f"{pairs.count} battles over {len(pairs.pairs)} prompts in {output}; {pairs.repeats} repeated ones were dropped."

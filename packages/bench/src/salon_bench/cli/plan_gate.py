@@ -103,6 +103,6 @@ def plan_gate(
     level = LEVEL if asked is None else asked.level
     other = sides[1] if len(sides) > 1 else None
     sizes = planning.plan_gate(sides[0], other, rules, further=paired, power=power, level=level, seed=seed)
-    made = {"power": sizes.power, "level": sizes.level}
+    facts = {"power": sizes.power, "level": sizes.level}
     further = {"variances": sizes.components}
-    show_table(OtherTable(sizes.header, sizes.table, made, further, cells=sizes.cells, warnings=sizes.warnings), form, output)
+    show_table(OtherTable(sizes.header, sizes.table, facts, further, cells=sizes.cells, warnings=sizes.warnings), form, output)

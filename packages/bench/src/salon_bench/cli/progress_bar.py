@@ -28,7 +28,7 @@ class Bar:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._drawn.stop()
 
     def progressed(self, progress: RunProgress) -> None:

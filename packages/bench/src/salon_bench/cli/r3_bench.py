@@ -274,16 +274,16 @@ class _Chain:
     def _leave(self, why: str) -> NoReturn:
         """End the command here; with 0 where that is allowed."""
         if self._work["allow_incomplete"]:
-            click.echo(f"{why}. The same command again goes on.", err=True)
+            click.echo(f"{why}. The same command again continues.", err=True)
             sys.exit(0)
-        raise IncompleteError(f"{why}\nGive the same command again to go on, or --allow-incomplete.")
+        raise IncompleteError(f"{why}\nGive the same command again to continue, or --allow-incomplete.")
 
 
 def _run(job: "Coroutine[Any, Any, T]", stage: str) -> T:
     try:
         return asyncio.run(job)
     except asyncio.CancelledError:
-        raise IncompleteError(f"{stage}: stopped at once; the same command again goes on") from None
+        raise IncompleteError(f"{stage}: stopped at once; the same command again continues") from None
 
 
 def _show(space: "Workspace", store: StoreAddress, form: str, output: Path | None) -> None:

@@ -90,7 +90,7 @@ def refine(
     """Let a judge and an editor improve a picture, round by round, until it shows what was asked for.
 
     Every round is kept: its picture below OUTPUT, its rows in the store, all side by side in OUTPUT/trace.html. The same
-    command again goes on where it was stopped. Baselines: resubmit tells the editor the prompt itself; best-of-n makes
+    command again continues where it was stopped. Baselines: resubmit tells the editor the prompt itself; best-of-n makes
     candidates from which the scorer chooses; verifier is the loop with a judge that was not trained for it.
 
     Limits hold for questions and edits together; an edit is a call, but editors report neither tokens nor cost.
@@ -139,7 +139,7 @@ def refine(
         try:
             refined = asyncio.run(job)
         except asyncio.CancelledError:
-            raise IncompleteError("stopped at once; the same command again goes on") from None
+            raise IncompleteError("stopped at once; the same command again continues") from None
     page = output / PAGE
     write_trace_page(page, refined.subject, refined.traces)
     _show(refined, page, form, models)
@@ -165,8 +165,8 @@ def _say_what_is_left(refined: "Refined", models: "RefineModels", *, allowed: bo
         failed = f"calls failed for {refined.open} items"
         left = f"{refined.stopped}; {refined.open} items are left" if refined.stopped else failed
         if not allowed:
-            raise IncompleteError(f"{left}\nGive the same command again to go on, or --allow-incomplete.")
-        click.echo(f"Work is left: {left}. The same command again goes on.", err=True)
+            raise IncompleteError(f"{left}\nGive the same command again to continue, or --allow-incomplete.")
+        click.echo(f"Work is left: {left}. The same command again continues.", err=True)
     elif unreadable and not allowed:
         unread = f"pictures that cannot be read: {len(unreadable)} of {len(refined.traces)}; all others are finished and kept"
         hint = "Replace them and give the same command again, or leave their rows out, or add --allow-incomplete."

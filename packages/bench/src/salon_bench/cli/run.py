@@ -1,4 +1,4 @@
-"""``salon bench run``, ``resume`` and ``rescore``: start runs, or go on with them, and report."""
+"""``salon bench run``, ``resume`` and ``rescore``: start or continue runs, and report."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -96,7 +96,7 @@ def run(
     SUITE is the name of an installed suite (`salon bench list`) or a file: ./suite.toml declares questions and answers,
     ./suite.py defines a suite in Python.
 
-    The same command means the same run: a finished run is shown, a stopped one goes on. With several --judge or --scorer
+    The same command means the same run: a finished run is shown, a stopped one continues. With several --judge or --scorer
     each is a run of its own, and a further run holds what the panel says.
 
     Each draw of --repeat is a run of its own, too: the first is the run without it, the others ask the same questions with
@@ -177,7 +177,7 @@ def _shard(text: str | None) -> tuple[int, int] | None:
 @OUTPUT
 @FORMAT
 def resume_(run_id: str, store: StoreAddress, output: Path | None, form: str, **work: Any) -> None:
-    """Go on with a RUN that was stopped or killed: replies that stand are read, the others are asked for.
+    """Continue a RUN that was stopped or killed: stored replies are read, the others are asked for.
 
     \b
     Example:
@@ -290,7 +290,7 @@ def _judged(
     work: Mapping[str, Any],
     spending: "Spending",
 ) -> dict[str, Any]:
-    """Start the run or go on with it, and report; a finished one is reported as it stands.
+    """Start or continue the run, and report; a finished one is reported as it is.
 
     What it spends is added to ``spending``, whose limits it keeps.
     """
@@ -332,7 +332,7 @@ def _judged(
             outcome = None
         except asyncio.CancelledError:
             raise IncompleteError(
-                f"stopped at once; go on with: salon bench resume {planned.plan.run_id} --store {store}"
+                f"stopped at once; continue with: salon bench resume {planned.plan.run_id} --store {store}"
             ) from None
     for words in (*remarks_of(judge), *shortened(unreadable)):
         click.echo(words, err=True)
@@ -347,14 +347,14 @@ def refuse_incomplete(
     """Leave with an error when work is left that may not be, or when runs were not begun.
 
     Raises:
-        IncompleteError: says what is left, and which command goes on.
+        IncompleteError: says what is left, and which command continues it.
     """
     from salon_bench.cli.reporting import lost
 
     for report in reports:
         if not report["complete"]:
             left = report["stopped"] or lost(report["progress"] or {})
-            hint = f"Go on with: salon bench resume {report['run_id']} --store {store}"
+            hint = f"Continue with: salon bench resume {report['run_id']} --store {store}"
             if allowed:
                 click.echo(f"Work is left: {left}. {hint}", err=True)
             else:

@@ -30,7 +30,7 @@ _LONGEST_SUBJECT = 200
 
 @dataclass(frozen=True, slots=True)
 class Refined:
-    """What a start came to.
+    """The outcome of one start.
 
     Attributes:
         run_id: the run in the store.

@@ -17,13 +17,12 @@ from salon_taxonomy.store_address import StoreAddress
 _WIDTH, _MIDDLE = 160, 80
 
 
-def comparison_page(store: StoreAddress, comparison: Comparison, *, side: int = SIDE) -> str:
+def comparison_page(store: StoreAddress, comparison: Comparison) -> str:
     """Return the page as one string of self-contained HTML.
 
     Args:
         store: where the pictures' rows are.
         comparison: what is shown.
-        side: longest side of the small pictures, in pixels.
     """
     a, b = comparison.a, comparison.b
     facts = [
@@ -36,7 +35,7 @@ def comparison_page(store: StoreAddress, comparison: Comparison, *, side: int = 
         "out 0, it is set in bold."
     )
     blocks: tuple[Block, ...] = (_drawn(comparison), *map(plain, comparison.notes))
-    sections = [PageSection("Differences", blocks), PageSection("Biggest changes", (_changes(store, comparison, side),))]
+    sections = [PageSection("Differences", blocks), PageSection("Biggest changes", (_changes(store, comparison),))]
     title = f"{plain(a.suite)}: {plain(a.model)} and {plain(b.model)}"
     if a.model == b.model:
         title = f"{plain(a.suite)}: {plain(a.model)} by {plain(a.judge)} and by {plain(b.judge)}"
@@ -81,13 +80,13 @@ def _bar(gap: Gap, reach: float) -> dict[str, float] | None:
     }
 
 
-def _changes(store: StoreAddress, comparison: Comparison, side: int) -> Fragment:
+def _changes(store: StoreAddress, comparison: Comparison) -> Fragment:
     wanted = {each for change in comparison.changes for each in (*change.generations_a[:1], *change.generations_b[:1])}
     views = [RunView(store, each) for each in (comparison.a.run_id, comparison.b.run_id)]
     rows = views[0].read("generations")
     generations = rows.filter(pl.col("generation_id").is_in(sorted(wanted))).select("generation_id", "uri", "sha256").collect()
     sources = {generation_id: JudgedFile(uri, sha256) for generation_id, uri, sha256 in generations.iter_rows()}
-    small = thumbnails(sources.values(), side, folders_of(folder for view in views for folder in view.generation_folders))
+    small = thumbnails(sources.values(), SIDE, folders_of(folder for view in views for folder in view.generation_folders))
     pictures = {generation_id: small[source] for generation_id, source in sources.items()}
     names = (plain(f"A: {comparison.a.model}"), plain(f"B: {comparison.b.model}"))
     changes = [_change(each, pictures, names) for each in comparison.changes]

@@ -13,33 +13,28 @@ from salon_console.templates import page_macros, read_text
 _CHART: Final = "The new build less the base, in margins, with both ends; left of −1 is worse."
 
 
-def gate_page(held: HeldBuilds, *, side: int = SIDE) -> str:
-    """Return the page as one string of self-contained HTML.
-
-    Args:
-        held: what is shown.
-        side: longest side of the small pictures, in pixels.
-    """
-    found = held.gate
-    view = found.view()
+def gate_page(held: HeldBuilds) -> str:
+    """Return the page as one string of self-contained HTML."""
+    gate = held.gate
+    view = gate.view()
     blocks = (view.table,) if view.chart is None else (view.table, Figure(view.chart, _CHART))
     sections = [PageSection("Measures", blocks)]
-    if found.worst.height:
-        sections.append(PageSection("Where it fell most", (_worst(held, side),)))
-    facts = [("Base", plain(found.base)), ("New", plain(found.new)), ("Level", f"{found.level:g}, one-sided")]
+    if gate.worst.height:
+        sections.append(PageSection("Where it fell most", (_worst(held),)))
+    facts = [("Base", plain(gate.base)), ("New", plain(gate.new)), ("Level", f"{gate.level:g}, one-sided")]
     for row in held.speed.iter_rows(named=True):
         times = f"{row['base_seconds']:.3g} s to {row['new_seconds']:.3g} s per picture"
         facts.append(("Speed", f"{row['faster']:.3g} times the base's ({row['low']:.3g} to {row['high']:.3g}); {times}"))
-    return render_page("Did this build get worse?", lead=plain(found.header), facts=facts, sections=sections)
+    return render_page("Did this build get worse?", lead=plain(gate.header), facts=facts, sections=sections)
 
 
-def _worst(held: HeldBuilds, side: int) -> Fragment:
+def _worst(held: HeldBuilds) -> Fragment:
     rows: dict[str, list[Mapping[str, Any]]] = {}
     for row in held.gate.worst.iter_rows(named=True):
         rows.setdefault(row["prompt_id"], []).append(row)
     wanted = {name: (held.base.of(name), held.new.of(name)) for name in rows}
     files = [file for sides in wanted.values() for each in sides for file in each]
-    small = thumbnails(files, side)
+    small = thumbnails(files, SIDE)
     prompts = [_prompt(name, rows[name], wanted[name], small, held.new.texts.get(name)) for name in rows]
     html = page_macros("salon_bench.report", "gate.html.jinja").worst(prompts)
     style = "\n".join(read_text("salon_bench.report", name) for name in ("gallery.css", "gate.css"))

@@ -23,7 +23,7 @@ from salon_judges.formats.generations import Generated
 from salon_judges.media import PictureCache, PicturePolicy, prepare_bytes
 from salon_judges.media.policy import SourceLimits
 from salon_taxonomy.answers import Outcome, Parsed, Unparsed
-from salon_taxonomy.digest import Digestible, digest
+from salon_taxonomy.digest import Digestible, digest, file_sha256
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.picture_formats import format_of
@@ -143,7 +143,7 @@ class _OneEdit:
             edit = Edit(None, CallStatus.CANCELLED, self.version, error=str(error))
         latency_ms = edit.latency_ms if edit.latency_ms is not None else (monotonic() - began) * 1000.0
         problem = edit.problem() if edit.image is None else await self._write(edit.image)
-        text = _sha256(self._path) if self._path is not None else ""
+        text = file_sha256(self._path) if self._path is not None else ""
         detail = None if problem is None else problem.detail[:_LONGEST_DETAIL]
         return Reply(text, edit.status, self.version, latency_ms=latency_ms, error=detail)
 
@@ -191,7 +191,7 @@ def _kept(target: Path, sha256: str) -> Path | None:
     """Return the file of that content that was written for a target; None if missing."""
     for path in sorted(target.parent.glob(f"{_literal(target.name)}.*")):
         with suppress(OSError):
-            if _sha256(path) == sha256:
+            if file_sha256(path) == sha256:
                 return path
     return None
 
@@ -214,7 +214,3 @@ def _write(content: bytes, target: Path) -> Path:
 def _literal(name: str) -> str:
     """Return a name escaped for ``glob``."""
     return "".join(f"[{c}]" if c in "*?[" else c for c in name)
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

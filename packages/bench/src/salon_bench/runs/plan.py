@@ -307,7 +307,7 @@ def _made_of_others(subject: SubjectModel, prompts: Sequence[SuitePrompt]) -> It
 
 
 def _check_routes(suite: Suite, judge: Judge) -> None:
-    """Refuse routes that do not fit the steps which the suite declares (``steps``), before anybody is paid."""
+    """Refuse routes that do not fit the steps which the suite declares (``steps``), before a judge is paid."""
     routes, steps = getattr(judge, "routes", None), suite.steps
     if not routes or not steps:
         return
@@ -334,7 +334,7 @@ def _check_drawing(settings: Mapping[str, Any]) -> None:
         raise InputError(problem, key="decoding.temperature", value=decoding.get("temperature") or 0, hint=hint)
     if decoding.get("seed") is not None:
         hint = "Leave the seed out: each draw is sent with a seed of its own, made from --seed."
-        raise InputError("all draws of a judge with a fixed seed are one", key="decoding.seed", hint=hint)
+        raise InputError("every draw of a judge with a fixed seed gives the same replies", key="decoding.seed", hint=hint)
 
 
 def version_of(suite: Suite, judge_version: str, policy: AskPolicy) -> str:

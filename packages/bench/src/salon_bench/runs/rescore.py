@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from salon_bench.runs.checkpoint import Fold, fold_here
 from salon_bench.runs.plan import LoadedPlan, version_of
-from salon_bench.runs.progress import Watcher
 from salon_bench.runs.session import FinishedError, SessionResult, run_session
 from salon_bench.runs.status import run_status
 from salon_bench.runs.suite_runner import run_cases
@@ -65,16 +64,13 @@ class Rescored:
     changes: Changes
 
 
-async def rescore(
-    planned: LoadedPlan, run_id: str, store: StoreAddress, *, watcher: Watcher | None = None, fold: Fold = fold_here
-) -> Rescored:
+async def rescore(planned: LoadedPlan, run_id: str, store: StoreAddress, *, fold: Fold = fold_here) -> Rescored:
     """Read the replies of a run again.
 
     Args:
         planned: the run's plan with the suite as it is now.
         run_id: the run.
         store: the results' directory.
-        watcher: receives the progress.
         fold: folds the journals into the store.
 
     Raises:
@@ -95,7 +91,7 @@ async def rescore(
     row = replace(plan, judge_version=version, suite_version=planned.suite.version).row(new_id)
     prompts = [item.prompt for item in planned.prompts]
     try:
-        with run_session(store, row, fold, prompts=prompts, watcher=watcher, replies_of=run_id) as session:
+        with run_session(store, row, fold, prompts=prompts, replies_of=run_id) as session:
             outcome = await run_cases(planned, policy, context, session, plan.judge_settings, replies_of=run_id, keep_lost=True)
     except FinishedError as error:
         if status.last_at and error.status.last_at and status.last_at > error.status.last_at:

@@ -176,7 +176,7 @@ def run_session(
     repeat: bool = False,
     replies_of: str | None = None,
 ) -> Iterator[RunSession]:
-    """Lock a run and write its row; at the end write its last event and fold its rows. A started run goes on.
+    """Lock a run and write its row; at the end write its last event and fold its rows. A started run continues.
 
     Args:
         store: the results' directory, created when it is missing.

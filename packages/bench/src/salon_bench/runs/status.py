@@ -47,7 +47,7 @@ class RunState(StrEnum):
     RUNNING = "running"
     """A process is at work on it."""
     UNFINISHED = "unfinished"
-    """It was stopped or killed; a resume goes on."""
+    """It was stopped or killed; a resume continues."""
     FINISHED = "finished"
     """Every case has its rows."""
     IMPORTED = "imported"

@@ -75,7 +75,7 @@ class CaseFilter:
 
 
 def refuse_long(query: Query, names: Iterable[str]) -> None:
-    """Check that no value of a filter is longer than anybody would type.
+    """Refuse values of a filter that are too long to be typed.
 
     Raises:
         InputError: one is.

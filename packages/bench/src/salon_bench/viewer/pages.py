@@ -257,10 +257,10 @@ def _chips(case: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _chip(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    made = chip(verdict["dimension"], verdict["value"])
+    chip_values = chip(verdict["dimension"], verdict["value"])
     if verdict["graded"] and verdict["value"] is not None:
-        made["kind"] = "number"
-    return made | {"title": f"{verdict['task']}: {verdict['dimension']}: {verdict['reason'] or made['text']}"}
+        chip_values["kind"] = "number"
+    return chip_values | {"title": f"{verdict['task']}: {verdict['dimension']}: {verdict['reason'] or chip_values['text']}"}
 
 
 def case_page(tables: StoreTables, query: Query) -> str:

@@ -160,7 +160,7 @@ def _holds(rows: pl.DataFrame, where: str) -> pl.Series:
     """Return where a condition in SQL holds.
 
     Raises:
-        InputError: it is none, or names no column of the rows.
+        InputError: it is not a condition, or names no column of the rows.
     """
     try:
         holds = rows.select(pl.sql_expr(where).alias("holds"))["holds"]

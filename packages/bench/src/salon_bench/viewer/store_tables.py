@@ -48,12 +48,12 @@ class StoreTables:
         return self._read(lambda: run_statuses(self.store))[::-1]
 
     def state(self, *tables: str) -> tuple[Any, ...]:
-        """Return what changes when rows come to the tables or to a journal."""
+        """Return a state that changes when rows are added to the tables or to a journal."""
         journals = tuple((path.name, self._change_of(path)) for path in self._opened.journals_waiting())
         return (*(self._opened.version(table) for table in tables), journals)
 
     def kept(self, name: tuple[Any, ...], state: Any, make: Callable[[], _Made]) -> _Made:
-        """Return what was made under this name of the same state, or make it: one at a time, as it may take much memory.
+        """Return the value that was computed for this name and state, else compute it; one at a time, to bound memory.
 
         Args:
             name: what it is.

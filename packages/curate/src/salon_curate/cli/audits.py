@@ -6,11 +6,10 @@ from pathlib import Path
 import rich_click as click
 
 from salon_console.file_options import InputPath
-from salon_console.options import FORMAT, OUTPUT, FiniteRange
+from salon_console.options import FORMAT, OUTPUT
 from salon_console.output import as_json, deliver, print_json
 from salon_console.table_files import Table
 from salon_curate.cli.options import DATASET, SEED, as_cell, open_dataset, open_pipeline
-from salon_taxonomy.errors import IncompleteError
 
 
 @click.group()
@@ -114,14 +113,13 @@ def audit_score(dataset: Path, name: str, answers: Path, seed: int, output: Path
 @DATASET
 @click.option("--stage", required=True, metavar="NAME", help="The expensive judge's stage, with `when` and `explore`.")
 @click.option("--keeps", required=True, metavar="SQL", help="What the expensive judge keeps.")
-@click.option("--epsilon", type=FiniteRange(0, 1, min_open=True), help="Exit with 1 where the bound is above this.")
 @FORMAT
-def cascade(dataset: Path, stage: str, keeps: str, epsilon: float | None, form: str) -> None:
+def cascade(dataset: Path, stage: str, keeps: str, form: str) -> None:
     """Bound what a stage's `when` loses: the share of the pictures it drops that the expensive judge would keep.
 
     \b
     Example:
-      salon curate cascade birds --stage agreement --keeps agrees --epsilon 0.05
+      salon curate cascade birds --stage agreement --keeps agrees
     """
     from salon_curate.cascade import cascade_loss
 
@@ -134,5 +132,3 @@ def cascade(dataset: Path, stage: str, keeps: str, epsilon: float | None, form: 
             f"{loss.confidence:.0%} confidence at most {loss.upper:.4f} of the "
             f"{loss.dropped:,} dropped ones would be (Clopper–Pearson)"
         )
-    if epsilon is not None and loss.upper > epsilon:
-        raise IncompleteError(f"the loss may be {loss.upper:.4f}, above {epsilon:g}: explore more, or loosen `when`")

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from salon_curate.construction.magicbench_prompts import Library, WrittenPrompts
 
 _TRACK = click.Choice(sorted(TRACK_SPELLINGS))
-_FILE = InputPath(dir_okay=False)
 
 
 @click.group()
@@ -122,10 +121,7 @@ def magicbench() -> None:
     metavar="SPEC",
     help="A language model that writes the prompts: vllm:MODEL@localhost:8000, or judge.toml. Default: composed offline.",
 )
-@click.option("--attempts", type=click.IntRange(min=1), default=3, show_default=True, help="Of the model, for each prompt.")
-def compose_magicbench(
-    output: Path, seed: int, per_category: int, library: Path | None, writer: str | None, attempts: int
-) -> None:
+def compose_magicbench(output: Path, seed: int, per_category: int, library: Path | None, writer: str | None) -> None:
     """Compose prompts: 8 sub-categories of 100, each asking for its complete subject.
 
     Offline, the same seed gives the same file on every machine. With --judge a language model writes what the seed has drawn;
@@ -147,7 +143,7 @@ def compose_magicbench(
         save_prompts(prompts, output)
         click.echo(f"{len(prompts)} prompts in {output}, {per_category} in each of 8 sub-categories, seed {seed}.")
         return
-    written = asyncio.run(_written(writer, seed=seed, per_category=per_category, library=own, attempts=attempts))
+    written = asyncio.run(_written(writer, seed=seed, per_category=per_category, library=own))
     save_prompts(written.prompts, output)
     click.echo(
         f"{len(written.prompts)} prompts in {output}, seed {seed}; {written.calls} calls, {written.retries} asked again."
@@ -160,11 +156,9 @@ def compose_magicbench(
         )
 
 
-async def _written(
-    specification: str, *, seed: int, per_category: int, library: "Library | None", attempts: int
-) -> "WrittenPrompts":
+async def _written(specification: str, *, seed: int, per_category: int, library: "Library | None") -> "WrittenPrompts":
     from salon_curate.construction.magicbench_prompts import write_with
     from salon_judges.clients import open_judge
 
     async with open_judge(specification, os.environ) as judge:
-        return await write_with(judge, seed=seed, per_category=per_category, library=library, attempts=attempts)
+        return await write_with(judge, seed=seed, per_category=per_category, library=library)

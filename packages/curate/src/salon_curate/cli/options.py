@@ -20,8 +20,8 @@ SELECTION = click.option("--selection", metavar="NAME", help="Conditions of pipe
 SEED = seed_option("Another seed draws otherwise.")
 
 
-def as_cell(value: object, digits: int = 3) -> str:
-    """Return the text of a table's cell: numbers rounded to ``digits``, a dash for a missing value.
+def as_cell(value: object) -> str:
+    """Return the text of a table's cell: numbers rounded to three digits, a dash for a missing value.
 
     Example:
         >>> as_cell(0.12345), as_cell(None), as_cell(12000)
@@ -31,7 +31,7 @@ def as_cell(value: object, digits: int = 3) -> str:
         return MISSING
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
-    return f"{value:.{digits}f}" if isinstance(value, float) else str(value)
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 def open_dataset(folder: Path) -> "DataSet":

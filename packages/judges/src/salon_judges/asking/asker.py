@@ -9,7 +9,6 @@ A reply is kept before it counts. What the status of a call settles is in :class
 """
 
 import asyncio
-import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from salon_judges.asking.inquiry import Inquiry
 from salon_judges.asking.spending import Spending
 from salon_judges.asking.stored_tokens import stored_tokens
 from salon_taxonomy.answers import Parsed, Unparsed
+from salon_taxonomy.answers.reading import without_surrogates
 from salon_taxonomy.errors import InputError, SalonError
 from salon_taxonomy.protocols import CallOutcome, Judge, Question, Reply, Usage
 from salon_taxonomy.records import CallStatus
@@ -44,7 +44,6 @@ T = TypeVar("T")
 N = TypeVar("N", int, float)
 _LONG: Final = 1 << 15
 _MOST: Final = 2**53
-_SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 
 class StopAskingError(Exception):
@@ -62,7 +61,7 @@ class AskPolicy:
             what the reply does not is not taken (``extraction_check.py``).
         decoding_seed: sent with every question in place of its own seed, for an independent draw; None keeps its own.
         tolerant: an exception of the judge's, or its silence for ``timeout_s``, is a missing verdict, so that a training run
-            goes on; otherwise an exception ends the asking.
+            continues; otherwise an exception ends the asking.
         timeout_s: how long a tolerant policy waits for a reply, in seconds; None: as long as the judge likes.
         edits: the judge is an editor: what it refused is not asked for again, and it reports neither tokens nor cost.
     """
@@ -355,10 +354,9 @@ def storable(reply: Reply) -> Reply:
     """Return the reply as it can be stored: without lone surrogates and impossible counts, with 32 tokens at most."""
     if reply.earlier:
         reply = replace(reply, earlier=tuple(storable(each) for each in reply.earlier))
-    if not reply.text.isascii() and _SURROGATES.search(reply.text):
-        reply = replace(reply, text=_SURROGATES.sub("\ufffd", reply.text))
-    if reply.error is not None and _SURROGATES.search(reply.error):
-        reply = replace(reply, error=_SURROGATES.sub("\ufffd", reply.error))
+    text, error = without_surrogates(reply.text), None if reply.error is None else without_surrogates(reply.error)
+    if (text, error) != (reply.text, reply.error):
+        reply = replace(reply, text=text, error=error)
     if reply.tokens:
         reply = replace(reply, tokens=stored_tokens(reply.tokens))
     usage = reply.usage

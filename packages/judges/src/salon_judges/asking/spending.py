@@ -84,7 +84,6 @@ class Spending:
     clock: Callable[[], float] = time.monotonic
     calls: int = 0
     attempts: int = 0
-    failed_attempts: int = 0
     cached: int = 0
     re_asked: int = 0
     extracted: int = 0
@@ -167,7 +166,6 @@ class Spending:
         for attempt in (*reply.earlier, reply):
             self.attempts += 1
             self.cached += attempt.cached
-            self.failed_attempts += attempt.problem() is not None
             self.prompt_tokens += attempt.usage.prompt_tokens or 0
             self.completion_tokens += attempt.usage.completion_tokens or 0
             if attempt.usage.cost_usd is not None:

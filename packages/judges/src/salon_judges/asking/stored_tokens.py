@@ -2,14 +2,12 @@
 
 import json
 import math
-import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from salon_taxonomy.answers.probabilities import MOST_TOKENS
+from salon_taxonomy.answers.reading import without_surrogates
 from salon_taxonomy.protocols import Token
-
-_SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 
 def stored_tokens(tokens: Sequence[Token]) -> tuple[Token, ...]:
@@ -23,7 +21,7 @@ def stored_tokens(tokens: Sequence[Token]) -> tuple[Token, ...]:
     """
     finite = [each for each in tokens if math.isfinite(each.logprob)]
     kept = finite if len(finite) <= 2 * MOST_TOKENS else finite[:MOST_TOKENS] + finite[-MOST_TOKENS:]
-    return tuple(Token(_writable(each.text), each.logprob, _finite(each.alternatives)) for each in kept)
+    return tuple(Token(without_surrogates(each.text), each.logprob, _finite(each.alternatives)) for each in kept)
 
 
 def tokens_text(tokens: Sequence[Token]) -> str | None:
@@ -53,13 +51,9 @@ def tokens_of(text: object) -> tuple[Token, ...]:
 
 
 def _finite(alternatives: Sequence[tuple[str, float]]) -> tuple[tuple[str, float], ...]:
-    return tuple((_writable(text), logprob) for text, logprob in alternatives if math.isfinite(logprob))
+    return tuple((without_surrogates(text), logprob) for text, logprob in alternatives if math.isfinite(logprob))
 
 
 def _pair(pair: Any) -> tuple[str, float]:
     text, logprob = pair
     return str(text), float(logprob)
-
-
-def _writable(text: str) -> str:
-    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)

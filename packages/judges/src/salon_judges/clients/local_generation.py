@@ -67,7 +67,7 @@ class LocalModel:
                     trust_remote_code=False,
                 )
         except (OSError, ImportError, UnpicklingError, *_FAILURES) as error:
-            raise InputError(f"the model cannot be loaded ({_line(error)})", value=settings.model) from error
+            raise InputError(f"the model cannot be loaded ({one_line(error)})", value=settings.model) from error
         if not getattr(processor, "chat_template", None):
             hint = "Save one with the processor (chat_template.jinja)."
             raise InputError("the processor of this model has no chat template", value=settings.model, hint=hint)
@@ -80,7 +80,7 @@ class LocalModel:
     def answer(self, asked: Sequence[tuple[Question, Decoding]]) -> list[Reply]:
         """Return one reply for each question, in order; all have one decoding."""
         decoding = asked[0][1]
-        return answered_in_halves(asked, lambda some: self._generate([each for each, _ in some], decoding), _FAILURES, _line)
+        return answered_in_halves(asked, lambda some: self._generate([each for each, _ in some], decoding), _FAILURES, one_line)
 
     def _generate(self, questions: Sequence[Question], decoding: Decoding) -> list[Reply]:
         import torch
@@ -194,6 +194,7 @@ def opened(media: Media) -> Any:
     return decoded.image
 
 
-def _line(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
+    """Return an error as one line of at most 300 characters."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text[:_LONGEST_ERROR]

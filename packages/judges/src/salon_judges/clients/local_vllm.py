@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+from salon_judges.clients.local_generation import one_line
 from salon_judges.clients.local_judge import LocalJudge, ModelInMemory, answered_in_halves
 from salon_judges.clients.local_settings import VllmOfflineSettings
 from salon_taxonomy.errors import InputError
@@ -18,7 +19,6 @@ from salon_taxonomy.picture_formats import format_of
 from salon_taxonomy.protocols import Decoding, Media, Question, Reply, Token, Usage
 from salon_taxonomy.records import Finish
 
-_LONGEST_ERROR: Final = 300
 _FAILURES: Final = (RuntimeError, ValueError, LookupError, TypeError, OSError)
 """What vLLM raises for a question that does not suit the model: a prompt that is too long, a picture that it cannot open."""
 _FINISHES: Final = {"stop": Finish.STOP, "length": Finish.LENGTH}
@@ -64,7 +64,7 @@ class VllmOfflineJudge(LocalJudge[VllmOfflineSettings]):
                 **more,
             )
         except _FAILURES as error:
-            raise InputError(f"the model cannot be loaded ({_line(error)})", value=settings.model) from error
+            raise InputError(f"the model cannot be loaded ({one_line(error)})", value=settings.model) from error
         return _Engine(engine, vllm)
 
 
@@ -76,7 +76,7 @@ class _Engine:
     vllm: Any
 
     def answer(self, asked: Sequence[tuple[Question, Decoding]]) -> list[Reply]:
-        return answered_in_halves(asked, self._chat, _FAILURES, _line)
+        return answered_in_halves(asked, self._chat, _FAILURES, one_line)
 
     def _chat(self, asked: Sequence[tuple[Question, Decoding]]) -> list[Reply]:
         messages = [messages_of(question) for question, _ in asked]
@@ -137,8 +137,3 @@ def _tokens(completion: Any, top: int) -> tuple[Token, ...]:
         others = tuple((candidate.decoded_token or "", float(candidate.logprob)) for candidate in ranked)
         tokens.append(Token(row[token].decoded_token or "", float(row[token].logprob), others))
     return tuple(tokens)
-
-
-def _line(error: BaseException) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text[:_LONGEST_ERROR]

@@ -4,15 +4,14 @@ What a line or an entry holds is checked when it is read: such files are copied,
 """
 
 import math
-import re
 from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from salon_taxonomy.answers.reading import without_surrogates
 from salon_taxonomy.protocols import Reply, Token, Usage
 from salon_taxonomy.records import CallStatus, Finish
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
 Count = Annotated[int, Field(ge=0, lt=1 << 40)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Logprob = Annotated[float, Field(allow_inf_nan=False)]
@@ -45,7 +44,7 @@ class ReplyDocument(BaseModel):
     def of(cls, reply: Reply) -> Self:
         """Return the document of a reply. Lone surrogates, which no file can hold, become U+FFFD."""
         return cls(
-            text=_writable(reply.text),
+            text=without_surrogates(reply.text),
             status=reply.status,
             version=reply.version,
             finish=reply.finish,
@@ -55,7 +54,7 @@ class ReplyDocument(BaseModel):
             cost_usd=reply.usage.cost_usd,
             tokens=tuple(_token(each) for each in reply.tokens if math.isfinite(each.logprob)),
             http_status=reply.http_status,
-            error=None if reply.error is None else _writable(reply.error),
+            error=None if reply.error is None else without_surrogates(reply.error),
         )
 
     def reply(self) -> Reply:
@@ -96,10 +95,6 @@ def problem_of(error: ValidationError) -> str:
     return f"{key}: {fault['msg']}" if key else fault["msg"]
 
 
-def _writable(text: str) -> str:
-    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
-
-
 def _token(token: Token) -> tuple[str, float, tuple[tuple[str, float], ...]]:
-    others = tuple((_writable(text), logprob) for text, logprob in token.alternatives if math.isfinite(logprob))
-    return _writable(token.text), token.logprob, others
+    others = tuple((without_surrogates(text), logprob) for text, logprob in token.alternatives if math.isfinite(logprob))
+    return without_surrogates(token.text), token.logprob, others

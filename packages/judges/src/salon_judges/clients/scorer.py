@@ -70,7 +70,7 @@ class ScoreAnswer:
         verdict: in the scorer's own unit; negated where lower is better, so that higher is better in every table.
         scaled: as a share of the range, 1 is best; None for a scorer without bounds, or without a score.
         lower_is_better: whether the verdict has the other sign than the scorer's own.
-        bounded: whether a score of this scorer is a share of a range; true where a call was lost and nobody knows.
+        bounded: whether a score of this scorer is a share of a range; true where a call was lost and it is unknown.
     """
 
     verdict: Verdict[float]

@@ -167,7 +167,7 @@ def taking_pictures(pipeline: Any) -> Any:
     """Return the pipeline of the same weights whose call takes ``image``: itself, or the image-to-image or -video one.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no such pipeline.
     """
     if "image" in _parameters(pipeline):
         return pipeline

@@ -134,14 +134,14 @@ class VideosServer(ImagesServer):
         return await self._rendered(body, post, hashlib.sha256(b"%d\n%b" % (seed, body)).hexdigest())
 
     async def _rendered(self, body: bytes, post: Post, request: str) -> Edit:
-        """Begin a job, or go on with the one that an earlier start began, and return its video."""
+        """Begin a job, or continue the one that an earlier start began, and return its video."""
         self._open()
         reply, number = None, 0
         if begun := self._begun.get(request):
             job_id = begun.pop(0)
             reply = await self._calls.reply([job_id.encode()], post=self._endpoint.get)
             if reply.http_status == 404 or (reply.answered and json.loads(reply.text)["status"] in _NEVER):
-                reply = None  # the server has forgotten it, or it came to nothing
+                reply = None  # the server has forgotten it, or it failed
         if reply is None:
             reply = await self._calls.reply([body], post=post)
             if reply.answered and self._file is not None:

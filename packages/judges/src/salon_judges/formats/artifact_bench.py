@@ -125,7 +125,7 @@ def read_rows(*paths: Path) -> UsableRows[BenchRow]:
     def first_of_its_id(row: TableRow) -> BenchRow:
         question = _row(row)
         if question.prompt_id in seen:
-            raise row.problem(f"stands twice among the questions of {question.task}:", "sample_id", value=question.sample_id)
+            raise row.problem(f"occurs twice among the questions of {question.task}:", "sample_id", value=question.sample_id)
         seen.add(question.prompt_id)
         return question
 
@@ -179,7 +179,7 @@ def _row(row: TableRow) -> BenchRow:
         raise row.problem(f"a question of aid has 2 to {len(LETTERS)} options, not", "option", value=len(options))
     leaves = tuple(_leaf(row, each) for each in options)
     if len(set(leaves)) < len(leaves):
-        raise row.problem("the same label stands twice among the options:", "option", value=[each[:40] for each in options])
+        raise row.problem("the same label occurs twice among the options:", "option", value=[each[:40] for each in options])
     return BenchRow(task, _sample_id(row), videos, _answer(row, task, len(options)), known[level], options, leaves)
 
 

@@ -71,7 +71,7 @@ def read_items(path: Path, images: Path | None = None) -> UsableRows[R3Row]:
 
     Returns:
         The items, and why each row left out cannot be used: a column is missing or of another kind, a category unknown, an
-        id stands twice, lists have different lengths, a misaligned row has no question.
+        id occurs twice, lists have different lengths, a misaligned row has no question.
 
     Raises:
         InputError: the file cannot be read, or none of its rows can be used.

@@ -42,16 +42,13 @@ class PreparedPicture:
     notes: tuple[str, ...] = ()
 
 
-def prepare_picture(
-    path: Path, policy: PicturePolicy, root: Path, *, limits: SourceLimits = DEFAULT_LIMITS
-) -> PreparedPicture | Unscored:
+def prepare_picture(path: Path, policy: PicturePolicy, root: Path) -> PreparedPicture | Unscored:
     """Read, check, resize and encode one picture.
 
     Args:
         path: the file.
         policy: the suite's wish.
         root: the folder that the file must lie in, whatever links or ``..`` the path contains.
-        limits: larger files and pictures are refused.
 
     Returns:
         The picture, or ``Unscored(BAD_MEDIA)`` with the reason. Never raises for what a file, its name or its content is.
@@ -67,8 +64,8 @@ def prepare_picture(
         >>> prepare_picture(folder / "2.png", PicturePolicy(), folder).detail
         'there is no such file'
     """
-    data = read_inside(path, root, limits.most_bytes)
-    return data if isinstance(data, Unscored) else prepare_bytes(data, policy, limits=limits)
+    data = read_inside(path, root, DEFAULT_LIMITS.most_bytes)
+    return data if isinstance(data, Unscored) else prepare_bytes(data, policy)
 
 
 def prepare_bytes(

@@ -147,7 +147,7 @@ def opened(data: bytes, most_pixels: int = DEFAULT_VIDEO_LIMITS.most_pixels) -> 
 
 
 def picture_streams(container: "InputContainer") -> "list[VideoStream]":
-    """Return the streams of pictures that can be read, the video's own first; a cover that is attached to a file is none."""
+    """Return the streams of pictures that can be read, the video's own first; a cover image of a file is left out."""
     from av.stream import Disposition
 
     streams = [each for each in container.streams.video if each.codec_context is not None]

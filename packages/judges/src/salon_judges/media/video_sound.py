@@ -24,7 +24,7 @@ _SILENCE: Final = -69.9
 _SHORTEST_S: Final = 0.4
 """One block of the measure; shorter sounds are measured with silence behind them."""
 _PLAIN: Final = "aformat=sample_fmts=s32:channel_layouts=stereo"
-"""Whole numbers: samples that are none, or beyond full scale, become some."""
+"""Whole numbers: samples that are not finite or beyond full scale are brought into range."""
 _CEILING: Final = 10 ** (-1 / 20)
 """-1 dB of full scale: louder peaks are held down."""
 

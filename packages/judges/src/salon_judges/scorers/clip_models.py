@@ -103,8 +103,8 @@ def picture_features(model: str) -> Callable[[Sequence[Any]], Any]:
     def features(images: Sequence[Any]) -> Any:
         pixels = processor(images=list(images), return_tensors="pt")["pixel_values"].to(device)
         with torch.inference_mode():
-            found = network.get_image_features(pixel_values=pixels) if compares else network(pixel_values=pixels)
-        vectors = getattr(found, "pooler_output", found).float()
+            features = network.get_image_features(pixel_values=pixels) if compares else network(pixel_values=pixels)
+        vectors = getattr(features, "pooler_output", features).float()
         return (vectors / vectors.norm(dim=-1, keepdim=True) if compares else vectors).cpu().numpy()
 
     return features

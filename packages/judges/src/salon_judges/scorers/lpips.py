@@ -28,7 +28,7 @@ def lpips(a: NDArray[np.uint8], b: NDArray[np.uint8], *, network: Network = "ale
         network: whose features are compared.
 
     Raises:
-        InputError: the extra is not installed, the weights cannot be had, or the pictures are too small for the network.
+        InputError: the extra is not installed, the weights cannot be loaded, or the pictures are too small for the network.
     """
     with _COMPUTING:
         return _loaded(network)(a, b)
@@ -42,8 +42,8 @@ def _loaded(network: Network) -> Callable[[NDArray[np.uint8], NDArray[np.uint8]]
     try:
         metric = metrics.LearnedPerceptualImagePatchSimilarity(net_type=network, normalize=True).eval()
     except (OSError, RuntimeError, ModuleNotFoundError) as error:
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"the weights of LPIPS cannot be loaded ({said})", value=network) from error
+        message = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"the weights of LPIPS cannot be loaded ({message})", value=network) from error
 
     def distance(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
         pictures = [torch.from_numpy(np.array(each)).permute(2, 0, 1)[None].float() / 255 for each in (a, b)]

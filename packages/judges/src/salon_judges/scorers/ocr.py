@@ -65,7 +65,7 @@ class OcrScorer:
         read: reads the pictures; default: RapidOCR with the models that its wheel brings, on the processor.
         read_version: what the readings depend on; default: RapidOCR's version.
         pattern: a regular expression that finds the texts in the prompt (its last group that matched, if it has groups);
-            empty: they stand in quotation marks.
+            empty: they are between quotation marks.
         line: recognise the whole picture as one line of text, without looking for the places of texts: for pictures of one
             line, which may be as small as 12 by 28 pixels. Plays no part with ``read``.
 

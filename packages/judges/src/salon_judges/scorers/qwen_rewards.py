@@ -63,7 +63,7 @@ def video_reward(settings: Mapping[str, str]) -> Callable[[Sequence[Sequence[Any
     most_pixels = int(data["max_frame_pixels"])
 
     def score(frames: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[float]:
-        found = []
+        scores = []
         for video, prompt in zip(frames, prompts, strict=True):
             shown = torch.stack([_pixels(frame) for frame in video])
             resized = _resized(shown, _LEAST_FRAME_PIXELS, most_pixels)
@@ -71,8 +71,8 @@ def video_reward(settings: Mapping[str, str]) -> Callable[[Sequence[Sequence[Any
             raw = nn.functional.linear(states, head.to(states.device))
             logits = raw[:, 0] if raw.shape[1] == 1 else raw.diagonal()
             numbers = [(value - mean) / deviation for value, (mean, deviation) in zip(logits.tolist(), scales, strict=True)]
-            found.append(sum(numbers) if chosen == OVERALL else numbers[DIMENSIONS.index(chosen)])
-        return found
+            scores.append(sum(numbers) if chosen == OVERALL else numbers[DIMENSIONS.index(chosen)])
+        return scores
 
     return score
 

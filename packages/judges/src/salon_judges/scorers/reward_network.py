@@ -117,7 +117,7 @@ class RewardNetwork(nn.Module):
         """Load a reward model that :meth:`save` has written.
 
         Raises:
-            InputError: the folder is none.
+            InputError: the folder has no reward model.
         """
         try:
             about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))

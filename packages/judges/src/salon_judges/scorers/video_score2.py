@@ -63,7 +63,7 @@ def video_score2(settings: Mapping[str, str]) -> Callable[[Sequence[Sequence[Any
     network = network.to(device_of(settings)).eval()
 
     def score(frames: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[Verdict[float]]:
-        found: list[Verdict[float]] = []
+        verdicts: list[Verdict[float]] = []
         for video, prompt in zip(frames, prompts, strict=True):
             inputs = _inputs(processor, video, template.safe_substitute(t2v_prompt=prompt)).to(network.device)
             with (
@@ -75,10 +75,10 @@ def video_score2(settings: Mapping[str, str]) -> Callable[[Sequence[Sequence[Any
             ids = drawn.sequences[0, inputs["input_ids"].shape[1] :].tolist()
             marks = soft_marks(processor.tokenizer, ids, [each[0] for each in drawn.scores])
             if isinstance(marks, Unscored):
-                found.append(marks)
+                verdicts.append(marks)
             else:
-                found.append(Scored(sum(marks.values()) / len(marks) if chosen == MEAN else marks[chosen]))
-        return found
+                verdicts.append(Scored(sum(marks.values()) / len(marks) if chosen == MEAN else marks[chosen]))
+        return verdicts
 
     return score
 

@@ -154,7 +154,7 @@ def audit_judges(
             ``side_a_shown``, left where the judge saw model_a first; ``prompt_id``.
         split: a column; each of its values gets rows of its own.
         chance_of_a: the column with the judge's chance, from 0 to 1, that model_a is better.
-        cluster: the column whose rows hang together in intervals; ``prompt_id`` where there is one, else ``battle_id``.
+        cluster: the column of the clusters of intervals; ``prompt_id`` where there is one, else ``battle_id``.
         confidence: of the intervals, between 0 and 1.
         source: what errors and the header call the pairs.
 
@@ -187,8 +187,8 @@ def audit_judges(
             one = said.filter(pl.col("side_a_shown").is_null()).drop("side_a_shown").join(sides, how="cross")
             said = pl.concat([said.filter(pl.col("side_a_shown").is_not_null()), one.select(said.columns)])
         said = said.with_columns(thing=pl.concat_str("battle_id", pl.col("side_a_shown").fill_null(""), separator="\x1f"))
-        found = label_statistics(said, thing="thing", rater="judge", label="verdict", confidence=confidence, replicates=0)
-        agreement = _with_intervals(found.table.filter(pl.col("rater_a").is_not_null()), said, confidence)
+        statistics = label_statistics(said, thing="thing", rater="judge", label="verdict", confidence=confidence, replicates=0)
+        agreement = _with_intervals(statistics.table.filter(pl.col("rater_a").is_not_null()), said, confidence)
     decided = frame.filter(pl.col("winner").is_in([_A, _B]) & pl.col("verdict").is_in([_A, _B]))
     surest = [*_clearness(frame), (pl.col(_CHANCE) - 0.5).abs()]
     wrong = decided.filter(pl.col("winner") != pl.col("verdict"))

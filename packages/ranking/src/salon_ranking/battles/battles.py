@@ -7,9 +7,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
-import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
 
 from salon_console.numbers import counted
 from salon_ranking import _core
@@ -91,7 +89,7 @@ class Battles:
 
         Args:
             frame: a frame of polars, pandas or pyarrow, or any table that :data:`salon_ranking.files.Frame` lists.
-            cluster_by: a column (a prompt), or two (a prompt and a rater), whose equal values make votes hang together.
+            cluster_by: a column (a prompt), or two (a prompt and a rater): votes with equal values may depend on each other.
             weight: the column with each battle's weight. True: the column ``weight`` where there is one; False: none.
             ids: the column that tells battles apart; ``battle_id`` may be absent. None: repetitions are counted.
             anchors: what to do with rows whose ``is_anchor`` is true. Their answer is known: they test raters, not models.
@@ -235,46 +233,6 @@ class Battles:
             copies=copies,
         )
 
-    @classmethod
-    def from_wins(
-        cls, wins: ArrayLike, models: Sequence[str], *, ties: ArrayLike | None = None, source: str = "battles"
-    ) -> "Battles":
-        """Build from a matrix of wins; one battle per win and per tie, without clusters and covariates.
-
-        Args:
-            wins: how often the row's model beat the column's, shape (n, n); whole numbers of 0 or more, 0 on the diagonal.
-            models: their names, shape (n,).
-            ties: how often each two models tied, shape (n, n), symmetric.
-
-        Raises:
-            BattleError: a count is negative or not whole, the diagonal is not 0, the shapes differ, ties are not symmetric, or
-                ``models`` are not names.
-
-        Example:
-            >>> Battles.from_wins([[0, 3], [1, 0]], ["x", "y"]).cells.records()[1].tolist()
-            [3.0, 1.0]
-        """
-        if not isinstance(models, Sequence) or not all(isinstance(name, str) for name in models):
-            raise BattleError("models must be names, one per row of wins, not", source=source, value=repr(models))
-        names = list(models)
-        tables = [_counts(name, table, len(names), source) for name, table in (("wins", wins), ("ties", ties))]
-        if (tables[1] != tables[1].T).any():
-            raise BattleError("ties must be symmetric: the upper and the lower half differ", source=source)
-        frames = [
-            pl.DataFrame({"a": a, "b": b, "n": table[a, b]}).with_columns(winner=pl.lit(winner))
-            for winner, table in (("model_a", tables[0]), ("tie", np.triu(tables[1])))
-            for a, b in [np.nonzero(table)]
-        ]
-        known, number = pl.Series(names, dtype=pl.String), pl.col("n").cast(pl.UInt32)
-        met = pl.concat(frames)
-        columns = {"model_a": known.gather(met["a"]), "model_b": known.gather(met["b"]), "winner": met["winner"], "n": met["n"]}
-        lazy = (
-            pl.LazyFrame(columns)
-            .select(pl.col("model_a", "model_b", "winner").repeat_by(number))
-            .explode("model_a", "model_b", "winner")
-        )
-        return cls.from_frame(lazy, source)
-
     def with_equal_pairs(self, min_pair_count: int = 50) -> "Battles":
         """Return the same battles, weighed so that all pairs of models with enough battles count alike.
 
@@ -415,31 +373,6 @@ def _refuse_of_battles(source: str, **given: object) -> None:
 def _as_declared(clusters: tuple[str, ...]) -> str | tuple[str, str] | None:
     """Return columns to cluster by as a board remembers them: a single one as its name."""
     return clusters[0] if len(clusters) == 1 else (clusters[0], clusters[1]) if clusters else None
-
-
-def _counts(name: str, table: ArrayLike | None, models: int, source: str) -> NDArray[np.int64]:
-    """Return a square table of counts; zeros without a table.
-
-    Raises:
-        BattleError: it is not a square of whole numbers of 0 or more with 0 on the diagonal.
-    """
-    if table is None:
-        return np.zeros((models, models), dtype=np.int64)
-    try:
-        values = np.asarray(table, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise BattleError(f"{name} must be a table of numbers", source=source) from None
-    if values.shape != (models, models):
-        shape = f"{models} x {models}, one row and one column per model"
-        raise BattleError(f"{name} must have the shape {shape}, not", source=source, value=values.shape)
-    wrong = ~((values >= 0.0) & (values < 1 << 32) & (values == np.round(values))) | (
-        (values != 0.0) & np.eye(models, dtype=bool)
-    )
-    if wrong.any():
-        row, column = (int(place) for place in np.argwhere(wrong)[0])
-        problem = f"{name} must be whole numbers of 0 or more, 0 on the diagonal; row {row + 1}, column {column + 1} is"
-        raise BattleError(problem, source=source, value=values[row, column])
-    return values.astype(np.int64)
 
 
 def planned_by(battles: Battles) -> dict[str, int]:

@@ -27,7 +27,7 @@ LEAST_WEIGHT, MOST_WEIGHT = 1e-9, 1e9
 """The range of a battle's weight, 0 aside."""
 MOST_RATIO = 1e6
 """The largest weight over the smallest one of the same battles. Up to here, the standard error of a difference that rests on
-the smallest weights alone keeps five digits in double precision; at 1e8 it is off by 6%, at 1e9 it cannot be had."""
+the smallest weights alone keeps five digits in double precision; at 1e8 it is off by 6%, at 1e9 it cannot be computed."""
 BAD_WEIGHT = "a weight that cannot be used:"
 
 
@@ -37,7 +37,7 @@ class BattleColumns:
 
     weight: str | None = None
     cluster: tuple[str, ...] = ()
-    """The columns that say which battles hang together; of several, their crossings are the cells' clusters."""
+    """Columns: battles with equal values may depend on each other; of several columns, the crossings are the clusters."""
 
     @property
     def names(self) -> list[str]:

@@ -75,12 +75,12 @@ def audit(
             click.echo(remark, err=True)
     else:
         table = read_table(pairs, "battles", AgreementError)
-    found = audit_judges(table, split=by, chance_of_a=chance_of_a, confidence=confidence, source=str(pairs))
+    result = audit_judges(table, split=by, chance_of_a=chance_of_a, confidence=confidence, source=str(pairs))
     if wrong is not None:
-        write_table(wrong, lambda: frame_cells(found.wrong), found.wrong)
-    further = audit_tables(found, table, form)
-    charts = {**found.view().makers(), ".html": lambda: audit_page(found, further)}
-    show_table(OtherTable(found.header, found.table, further=further, charts=charts, cells=found.cells), format_, output)
+        write_table(wrong, lambda: frame_cells(result.wrong), result.wrong)
+    further = audit_tables(result, table, form)
+    charts = {**result.view().makers(), ".html": lambda: audit_page(result, further)}
+    show_table(OtherTable(result.header, result.table, further=further, charts=charts, cells=result.cells), format_, output)
 
 
 def audit_tables(found: "JudgeAudit", pairs: "pl.DataFrame", form: str) -> "dict[str, pl.DataFrame]":

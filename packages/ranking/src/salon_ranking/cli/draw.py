@@ -43,8 +43,8 @@ def draw(verdicts: Path, count: int, chance_of_a: str | None, seed: int, output:
     battles = Battles.read(verdicts, ids=None)
     table = draw_for_people(battles, count=count, chance_of_a=chance_of_a, seed=seed)
     chances = table["probability"].to_numpy()
-    found = int(battle_numbers(battles).max()) + 1
+    battle_count = int(battle_numbers(battles).max()) + 1
     range_ = f"{chances.min():.3g} each" if chance_of_a is None else f"{chances.min():.3g} to {chances.max():.3g}"
-    header = f"{numbers.counted(count, 'battle')} drawn of {found:,}; chances: {range_}; seed {seed}."
+    header = f"{numbers.counted(count, 'battle')} drawn of {battle_count:,}; chances: {range_}; seed {seed}."
     first = table.sort("drawn", descending=True, maintain_order=True)
     show_table(OtherTable(header, first, {"seed": seed}), format_, output)

@@ -6,7 +6,8 @@ from typing import Any
 
 import rich_click as click
 
-from salon_ranking.cli.output import CONFIDENCE, Option, decorated, seed_option
+from salon_console.options import several
+from salon_ranking.cli.output import CONFIDENCE, Option, seed_option
 
 THREADS: Option = click.option("--threads", type=int, help="Default: all processors. The result does not depend on it.")
 BASELINE: Option = click.option(
@@ -23,7 +24,7 @@ CLUSTER: Option = click.option(
     "--cluster",
     metavar="COLUMN",
     multiple=True,
-    help="Votes with the same value (a prompt, a rater) hang together. Give it twice for two-way clusters.",
+    help="Votes with the same value (a prompt, a rater) may depend on each other. Give it twice for two-way clusters.",
 )
 TIES: Option = click.option(
     "--ties",
@@ -60,12 +61,6 @@ _MODEL: tuple[Option, ...] = (
 )
 _PENALTY: tuple[Option, ...] = (
     click.option(
-        "--standardize/--no-standardize",
-        default=True,
-        show_default=True,
-        help="Divide covariates that are numbers by their standard deviation.",
-    ),
-    click.option(
         "--ridge", type=float, default=0.0, show_default=True, help="Penalty ridge/2 · Σ β² on the coefficients of covariates."
     ),
     click.option(
@@ -97,7 +92,7 @@ def _collected(options: tuple[Option, ...]) -> Option:
 
     def bare() -> None: ...
 
-    names = [parameter.name for parameter in vars(decorated(bare, options))["__click_params__"]]
+    names = [parameter.name for parameter in vars(several(*options)(bare))["__click_params__"]]
 
     def with_options(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
@@ -105,7 +100,7 @@ def _collected(options: tuple[Option, ...]) -> Option:
             fit = {name: arguments.pop(name) for name in names}
             command(fit={**arguments.pop("fit", {}), **fit}, **arguments)
 
-        return decorated(called, options)
+        return several(*options)(called)
 
     return with_options
 

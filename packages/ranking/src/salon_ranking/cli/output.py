@@ -42,13 +42,6 @@ def seed_option(what: str) -> Option:
     return click.option("--seed", type=int, default=0, show_default=True, help=f"Same seed, same {what}.")
 
 
-def decorated(command: Callable[..., None], options: Sequence[Option]) -> Callable[..., None]:
-    """Return the command with options, in this order."""
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
 def console(*, stderr: bool = False, width: int = 140) -> "Console":
     """Return a console; piped into a file or a program, a table keeps its columns, within ``width`` characters."""
     return console_of(width, stderr=stderr)

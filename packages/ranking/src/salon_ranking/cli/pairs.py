@@ -83,7 +83,7 @@ def pairs(
         None if path is None else read_table(path, table, BattleError)
         for path, table in ((generations or store, "generations"), (prompts or store, "prompts"))
     )
-    found = preference_pairs(
+    pairs_made = preference_pairs(
         read,
         generations=places if generations is not None or (places is not None and places.height) else None,
         prompts=texts if prompts is not None or (texts is not None and texts.height) else None,
@@ -94,15 +94,15 @@ def pairs(
     )
     if form in ("trl", *_RELEASED):
         options: dict[str, Any] = {"seed": seed, "source": str(battles)}
-        written = trl_rows(found.table, **options) if form == "trl" else released_rows(found.table, form, **options)
+        written = trl_rows(pairs_made.table, **options) if form == "trl" else released_rows(pairs_made.table, form, **options)
         if output is None:
             sys.stdout.buffer.write(encoded(written, "jsonl"))
         else:
             write_table(output, Table((), ()), written)
     elif output is None:
-        sys.stdout.buffer.write(encoded(found.table, "csv"))  # click.echo would strip what looks like a terminal's codes
+        sys.stdout.buffer.write(encoded(pairs_made.table, "csv"))  # click.echo would strip what looks like a terminal's codes
     else:
-        write_table(output, lambda: frame_cells(found.table), found.table)
+        write_table(output, lambda: frame_cells(pairs_made.table), pairs_made.table)
     if form == "croissant" and output is not None:
         from salon_taxonomy.croissant import croissant
         from salon_taxonomy.digest import file_sha256
@@ -110,10 +110,10 @@ def pairs(
 
         files = {output.name: file_sha256(output)}
         described = croissant(
-            output.stem, "1.0.0", found.header, licences=[], files=files, columns=found.table.schema.to_python()
+            output.stem, "1.0.0", pairs_made.header, licences=[], files=files, columns=pairs_made.table.schema.to_python()
         )
         text = json.dumps(described, indent=1, ensure_ascii=False) + "\n"
         write_whole(output.with_suffix(".croissant.json"), text)
     for remark in read.remarks:
         click.echo(remark, err=True)
-    click.echo(found.header, err=True)
+    click.echo(pairs_made.header, err=True)

@@ -8,7 +8,8 @@ from typing import Any
 import rich_click as click
 
 from salon_console.file_options import InputPath
-from salon_ranking.cli.output import Option, decorated
+from salon_console.options import several
+from salon_ranking.cli.output import Option
 from salon_taxonomy.errors import InputError
 
 _FORMATS = ("evalica", "genai-arena", "lmarena", "lmarena-kaggle", "named")
@@ -90,7 +91,7 @@ def vote_options(command: Callable[..., None]) -> Callable[..., None]:
     def called(weight: str | None, anchors: str, votes: Mapping[str, object], **arguments: Any) -> None:
         command(votes={**votes, "weight": weight_of(weight), "anchors": anchors.replace("-", "_")}, **arguments)
 
-    return spelling_options(decorated(called, _COUNTING))
+    return spelling_options(several(*_COUNTING)(called))
 
 
 def row_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -106,7 +107,7 @@ def row_options(command: Callable[..., None]) -> Callable[..., None]:
         }
         command(rows=rows, **arguments)
 
-    return decorated(called, _ROWS)
+    return several(*_ROWS)(called)
 
 
 def weight_of(column: str | None) -> str | bool:
@@ -126,7 +127,7 @@ def spelling_options(command: Callable[..., None]) -> Callable[..., None]:
     def called(**arguments: Any) -> None:
         command(votes=_spelling(**{name: arguments.pop(name) for name in _SPELLING_NAMES}), **arguments)
 
-    return decorated(called, _SPELLING)
+    return several(*_SPELLING)(called)
 
 
 def table_options(example: str) -> Option:
@@ -137,7 +138,7 @@ def table_options(example: str) -> Option:
         def called(columns: Sequence[str], names: Path | str | None, **arguments: Any) -> None:
             command(spelled={"columns": _pairs("--columns", columns, example), "names": _names(names)}, **arguments)
 
-        return decorated(called, (columns_option(example), _NAMES))
+        return several(columns_option(example), _NAMES)(called)
 
     return with_options
 

@@ -109,9 +109,9 @@ def slopes_of(rows: RowScores, times: Floats | None = None) -> Floats:
 
 def loss_at(parts: Sequence[LossRows], values: Floats) -> Point:
     """Return the corrected loss, with its slopes and curvature in strengths and further parameters."""
-    found = [part.at(values) for part in parts]
-    slopes = -np.sum([slopes_of(rows) for _, rows in found], axis=0)
-    return -sum(height for height, _ in found), slopes, np.sum([rows.curvature() for _, rows in found], axis=0)
+    terms = [part.at(values) for part in parts]
+    slopes = -np.sum([slopes_of(rows) for _, rows in terms], axis=0)
+    return -sum(height for height, _ in terms), slopes, np.sum([rows.curvature() for _, rows in terms], axis=0)
 
 
 def joint_minimum(parts: Sequence[LossRows], size: int) -> Floats:

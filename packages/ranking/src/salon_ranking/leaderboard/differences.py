@@ -23,7 +23,7 @@ from salon_ranking.leaderboard.board import Leaderboard, freedom_of
 from salon_ranking.leaderboard.options import EstimateOptions, settled_options
 from salon_ranking.models.likelihood import check_size
 from salon_ranking.models.ratings import POINTS_PER_UNIT, fitted
-from salon_ranking.options import Progress, Rankable, with_options
+from salon_ranking.options import Rankable, with_options
 from salon_ranking.uncertainty.multiple_testing import benjamini_hochberg, holm
 from salon_ranking.uncertainty.options import Interval
 from salon_ranking.uncertainty.resampling import uncertainties
@@ -146,12 +146,10 @@ def differences_of(battles: Battles, options: EstimateOptions) -> Differences:
     return Differences(table, battles.source, confidence, f"{kind} {by}", degenerate, warnings)
 
 
-def differences_of_board(
-    board: Leaderboard, battles: Battles, *, threads: int | None = None, progress: Progress | None = None
-) -> Differences:
+def differences_of_board(board: Leaderboard, battles: Battles, *, threads: int | None = None) -> Differences:
     """Return the differences of a board's models, by its model and kind of interval; percentiles in place of BCa."""
     interval: Interval = board.options.kind if board.options.is_analytic else "percentile"
-    return differences_of(battles, replace(board.options, interval=interval, threads=threads, progress=progress))
+    return differences_of(battles, replace(board.options, interval=interval, threads=threads))
 
 
 def difference_table(models: Sequence[str], leagues: Sequence[Uncertainty], confidence: float) -> pl.DataFrame:

@@ -150,7 +150,7 @@ def groups_compared(battles: Battles, column: str, options: RankOptions) -> Grou
 def _group_tests(
     battles: Battles, groups: Mapping[str, pl.LazyFrame], names: Sequence[str], column: str, options: RankOptions
 ) -> tuple[pl.DataFrame | None, str]:
-    """Return ``model`` and the columns of the tests, and how they were made; or None, and why there are none."""
+    """Return ``model`` and the columns of the tests, and how they were made; or None, and why there are no tests."""
     if not options.is_plain or options.estimator != "maximum-likelihood":
         return None, "they are for plain Bradley-Terry by maximum likelihood"
     if battles.frame.collect_schema()[column].is_nested() and battles.cluster_by is None:

@@ -30,7 +30,7 @@ def audit_sample(
 
     Raises:
         OptionError: the share is not above 0 and at most 1.
-        BattleError: a column is missing or has a null, or an id stands twice.
+        BattleError: a column is missing or has a null, or an id occurs twice.
 
     Example:
         >>> rows = pl.DataFrame({"battle_id": [f"b{n}" for n in range(8)], "rater_id": ["r"] * 4 + ["s"] * 4})
@@ -52,13 +52,13 @@ def audit_sample(
     twice = chosen.filter(~pl.col("battle_id").is_first_distinct())
     if len(twice):
         row, value = int(twice["__row"][0]) + 1, twice["battle_id"][0]
-        raise BattleError("stands twice:", source=source, row=row, column="battle_id", value=value)
-    lots = pl.Series("__lot", [_lot(str(battle), seed) for battle in chosen["battle_id"].to_list()], dtype=pl.String)
+        raise BattleError("occurs twice:", source=source, row=row, column="battle_id", value=value)
+    lots = pl.Series("__lot", [_draw_key(str(battle), seed) for battle in chosen["battle_id"].to_list()], dtype=pl.String)
     lot_rank = pl.col("__lot").rank("ordinal").over("rater_id")
     drawn = chosen.with_columns(lots).filter(lot_rank <= (share * pl.len().over("rater_id")).ceil())
     return drawn.sort("__row").drop("__row", "__lot")
 
 
-def _lot(battle: str, seed: int) -> str:
-    """Return a number that is the battle's own, in hexadecimal digits."""
+def _draw_key(battle: str, seed: int) -> str:
+    """Return a battle's key of drawing, a hash in hexadecimal digits."""
     return hashlib.blake2b(f"audit\0{seed}\0{battle}".encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()

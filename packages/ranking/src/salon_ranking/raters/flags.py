@@ -89,8 +89,8 @@ def read_flags(path: Path) -> Flags:
     text = frame.with_columns(pl.col("rater_id", "flagged").cast(pl.String))
     word = pl.col("flagged").fill_null("").str.strip_chars().str.to_lowercase()
     truth = text.select(word.replace_strict(_TRUTH, default=None, return_dtype=pl.Boolean)).to_series()
-    nobody = text.select(pl.col("rater_id").fill_null("").str.strip_chars() == "").to_series()
-    for wrong, column, problem in ((nobody, "rater_id", "no rater"), (truth.is_null(), "flagged", "neither true nor false:")):
+    unnamed = text.select(pl.col("rater_id").fill_null("").str.strip_chars() == "").to_series()
+    for wrong, column, problem in ((unnamed, "rater_id", "no rater"), (truth.is_null(), "flagged", "neither true nor false:")):
         if wrong.any():
             row = int(wrong.arg_max() or 0)
             raise BattleError(problem, source=path, row=row + 1, column=column, value=text[column][row], allowed=None)

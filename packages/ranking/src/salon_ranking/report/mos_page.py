@@ -148,8 +148,10 @@ def _scores(rows: pl.DataFrame, confidence: float) -> Table:
             (
                 row["scenario"] or ALL,
                 row["model"],
-                score(row["mean"]),
-                f"{score(row['ci_low'])} – {score(row['ci_high'])}" if row["ci_low"] is not None else numbers.MISSING,
+                numbers.mark(row["mean"]),
+                f"{numbers.mark(row['ci_low'])} – {numbers.mark(row['ci_high'])}"
+                if row["ci_low"] is not None
+                else numbers.MISSING,
                 *(numbers.count(row[name]) for name in ("prompts", "missing_prompts", "evaluations", "raters")),
             )
             for row in rows.iter_rows(named=True)
@@ -168,7 +170,7 @@ def _compared(summary: MosSummary) -> Table:
                 row["dimension"],
                 row["model_a"],
                 row["model_b"],
-                score(row["difference"]),
+                numbers.mark(row["difference"]),
                 numbers.count(row["prompts"]),
                 p_value(row["p_holm"]),
                 {True: "yes", False: "no", None: numbers.MISSING}[row["significant"]],
@@ -259,16 +261,6 @@ def _table(columns: tuple[str, ...], rows: Sequence[Sequence[str]], words: set[s
 
 def _interval_name(confidence: float) -> str:
     return f"{100 * confidence:.4g}% interval"
-
-
-def score(value: float | None) -> str:
-    """Return a mark with two digits.
-
-    Example:
-        >>> score(3.387), score(None)
-        ('3.39', '–')
-    """
-    return numbers.MISSING if value is None else f"{value:.2f}"
 
 
 def p_value(value: float | None) -> str:

@@ -32,7 +32,7 @@ def holm(p_values: ArrayLike) -> Floats:
 def benjamini_hochberg(p_values: ArrayLike) -> Floats:
     """Return p-values corrected by Benjamini and Hochberg's step-up method (1995), in the given order; NaN stays NaN.
 
-    Of the claims at a corrected p below q at most a share of q is expected to be wrong; of tests that hang together positively,
+    Of the claims at a corrected p below q at most a share of q is expected to be wrong; of positively dependent tests,
     as differences of models do (Benjamini and Yekutieli 2001, theorem 1.2).
 
     Example:

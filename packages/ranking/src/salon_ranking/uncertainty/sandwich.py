@@ -30,7 +30,7 @@ from salon_ranking import _core
 from salon_ranking.errors import UnratableError
 from salon_ranking.models.likelihood import Codes, Floats, Groups, Likelihood, RowScores, ScoreSums, cluster_groups
 from salon_ranking.options import workers
-from salon_ranking.uncertainty.two_way import TwoWay
+from salon_ranking.uncertainty.two_way import TwoWay, symmetric
 
 Integers = NDArray[np.int64]
 
@@ -63,7 +63,7 @@ def inverse_of(curvature: Floats, prior: Floats, models: int) -> Floats:
     ones[:models, :models] = 1.0 / models
     lift = float(np.trace(curvature)) / len(curvature) if not prior[:models].any() else 0.0
     inverse = _inverse(curvature + lift * ones)
-    return _symmetric(inverse - ones / lift if lift else inverse)
+    return symmetric(inverse - ones / lift if lift else inverse)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ class Clustering:
         if self.clusters < 2:
             return np.full_like(self.bread, np.nan)
         middle = _core.corrected_products(self.rows.models, self.rows.rows, self._design, self.group, self.bread, self.prior)
-        return _symmetric(self.bread @ middle @ self.bread)
+        return symmetric(self.bread @ middle @ self.bread)
 
     def degrees(self, reaches: Floats) -> Floats:
         """Return the degrees of freedom of contrasts c, given as rows H⁻¹c."""
@@ -178,7 +178,7 @@ def independent(products: Floats, battles: float, bread: Floats, prior: Floats, 
         models: n; 0 for a model without strengths.
     """
     factor = correction(battles, free_parameters(bread, prior, models))
-    return Sandwich(_symmetric(factor * (bread @ products @ bread) + (bread * prior) @ bread), bread)
+    return Sandwich(symmetric(factor * (bread @ products @ bread) + (bread * prior) @ bread), bread)
 
 
 def clustered(rows: RowScores, groups: Groups, bread: Floats, prior: Floats) -> Sandwich:
@@ -195,7 +195,7 @@ def clustered(rows: RowScores, groups: Groups, bread: Floats, prior: Floats) -> 
     matrix = parts[0]
     if len(ways) == 3:
         matrix = TwoWay(parts[0], parts[1], parts[2], (ways[0].clusters, ways[1].clusters, ways[2].clusters)).covariance
-    return Sandwich(_symmetric(matrix + (bread * prior) @ bread), bread, tuple(ways[:2]))
+    return Sandwich(symmetric(matrix + (bread * prior) @ bread), bread, tuple(ways[:2]))
 
 
 def two_way(likelihood: Likelihood, values: Floats) -> TwoWay:
@@ -204,7 +204,7 @@ def two_way(likelihood: Likelihood, values: Floats) -> TwoWay:
     groups = likelihood.groups
     counts = counts_of(groups)
     parts = [
-        _symmetric(correction(count, 1) * (bread @ scores.products(group) @ bread))
+        symmetric(correction(count, 1) * (bread @ scores.products(group) @ bread))
         for group, count in zip(groups, counts, strict=True)
     ]
     return TwoWay(parts[0], parts[1], parts[2], (counts[0], counts[1], counts[2]))
@@ -331,9 +331,3 @@ def _inverse(matrix: Floats) -> NDArray[np.floating]:
     if not np.linalg.norm(matrix, 1) * np.linalg.norm(inverse, 1) < _WORST_CONDITION:
         raise error
     return inverse
-
-
-def _symmetric(matrix: NDArray[np.floating]) -> Floats:
-    """Return the matrix made exactly symmetric."""
-    mean: Floats = np.asarray(0.5 * (matrix + matrix.T), dtype=np.float64)
-    return mean

@@ -68,7 +68,7 @@ class TwoWay:
     def _target(self, inverse: Floats) -> Floats:
         """C among the whitened crossings."""
         whole = self.by_first + self.by_second - self.by_crossing
-        values, vectors = np.linalg.eigh(_symmetric(inverse.T @ whole @ inverse))
+        values, vectors = np.linalg.eigh(symmetric(inverse.T @ whole @ inverse))
         target: Floats = (vectors * np.maximum(values, FLOOR)) @ vectors.T
         return target
 
@@ -80,8 +80,8 @@ class TwoWay:
         # With multinomial draws of G values, their counts have the variance 1 - 1/G.
         first, second, crossing = (1.0 - 1.0 / count for count in self.counts)
         drawn = first * second * (self.by_first + self.by_second) + crossing * self.by_crossing
-        half, back = _square_roots(_symmetric(inverse.T @ drawn @ inverse))
-        middle, _ = _square_roots(_symmetric(half @ self._target(inverse) @ half))
+        half, back = _square_roots(symmetric(inverse.T @ drawn @ inverse))
+        middle, _ = _square_roots(symmetric(half @ self._target(inverse) @ half))
         rest = np.eye(size) - root @ inverse.T  # what the crossings say nothing about stays as it was drawn
         carried: Floats = root @ back @ middle @ back @ inverse.T + rest
         return carried
@@ -89,7 +89,7 @@ class TwoWay:
 
 def _roots(matrix: Floats) -> tuple[Floats, Floats]:
     """R and S with R Rᵀ = matrix and Sᵀ matrix S = I, shape (n, rank)."""
-    values, vectors = np.linalg.eigh(_symmetric(matrix))
+    values, vectors = np.linalg.eigh(symmetric(matrix))
     kept = values > _NOTHING * values.max(initial=0.0)
     root = np.sqrt(values[kept])
     return vectors[:, kept] * root, vectors[:, kept] / root
@@ -102,6 +102,7 @@ def _square_roots(matrix: Floats) -> tuple[Floats, Floats]:
     return (vectors * root) @ vectors.T, (vectors / root) @ vectors.T
 
 
-def _symmetric(matrix: NDArray[np.floating]) -> Floats:
+def symmetric(matrix: NDArray[np.floating]) -> Floats:
+    """Return the matrix made exactly symmetric."""
     mean: Floats = np.asarray(0.5 * (matrix + matrix.T), dtype=np.float64)
     return mean

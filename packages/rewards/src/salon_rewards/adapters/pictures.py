@@ -347,7 +347,7 @@ def columns_of(metadata: Any) -> dict[str, list[Any]]:
 def pictures_of(images: Any) -> list[Any]:
     """Return the pictures of a batch: PIL images, paths and bytes as they are, arrays and tensors as PIL images.
 
-    A picture with a number that is none (NaN, infinite) is ``Unscored``: a policy that diverged drew it.
+    A picture with a number that is not finite is ``Unscored``: a policy that diverged drew it.
 
     Args:
         images: a tensor of shape (pictures, channels, height, width), an array of shape (pictures, height, width, channels), or
@@ -365,7 +365,7 @@ def pictures_of(images: Any) -> list[Any]:
 def videos_of(videos: Any) -> list[Any]:
     """Return the videos of a batch, each as a list of frames, whose arrays and tensors are PIL images.
 
-    A video with a frame that has a number that is none is ``Unscored``. Paths and bytes stay as they are.
+    A video with a frame that has a number that is not finite is ``Unscored``. Paths and bytes stay as they are.
 
     Args:
         videos: a tensor of shape (videos, frames, channels, height, width), or a list of such videos, lists of frames, paths or

@@ -56,6 +56,13 @@ class Described:
     columns: ClassVar[tuple[str, ...]] = ()
     asks: ClassVar[str] = ""
 
+    def terms(self, batch: Batch) -> tuple[Component, ...]:
+        """Return the parts of the reward that are known without asking, for tables; empty for one that is no sum."""
+        return ()
+
+    def keep(self, batch: Batch, paid: Sequence[Paid]) -> None:
+        """Keep what a trainer's batch earned, where the reward has such an attribute (a composition's ``last``)."""
+
 
 class RuleReward(Described, ABC):
     """A reward that needs nothing but the completion and the columns beside it."""
@@ -67,13 +74,6 @@ class RuleReward(Described, ABC):
         Raises:
             InputError: for a column that is missing or holds something else; names column and row.
         """
-
-    def terms(self, batch: Batch) -> tuple[Component, ...]:
-        """Return what the reward of a batch adds up from, for tables; empty for one that is no sum."""
-        return ()
-
-    def keep(self, batch: Batch, paid: Sequence[Paid]) -> None:
-        """Keep what a trainer's batch earned, where the reward has such an attribute (a composition's ``last``)."""
 
     def __call__(self, completions: Sequence[Any], **columns: Any) -> list[float | None]:
         """Return one reward for each completion; None where there is no truth to hold it against.
@@ -110,13 +110,6 @@ class AskingReward(Described, ABC):
     @abstractmethod
     async def verdicts(self, batch: Batch) -> Sequence[Paid]:
         """Return what each completion earned for itself, or why that is unknown."""
-
-    def terms(self, batch: Batch) -> tuple[Component, ...]:
-        """Return the parts of the reward that are known without asking, for tables; empty without any."""
-        return ()
-
-    def keep(self, batch: Batch, paid: Sequence[Paid]) -> None:
-        """Keep what a trainer's batch earned, where the reward has such an attribute (a composition's ``last``)."""
 
     async def score(self, batch: Batch) -> Sequence[Paid]:
         """Return what each completion of a batch earned, groups settled."""

@@ -71,7 +71,7 @@ class Watched:
 
 
 class MonitorBoard:
-    """Runs its monitors over one step after another. Picklable: kept with a checkpoint, it goes on where it was.
+    """Runs its monitors over one step after another. Picklable: kept with a checkpoint, it continues where it was.
 
     Args:
         monitors: each with a name of its own.

@@ -86,7 +86,7 @@ class Reading:
 
 
 class Monitor(Protocol):
-    """Looks at one step after another, in order. Small and picklable, so that a resumed run goes on watching."""
+    """Looks at one step after another, in order. Small and picklable, so that a resumed run continues watching."""
 
     name: str
 

@@ -43,9 +43,6 @@ _SHORTEST_TOKEN = 16
     help="Frames of one video, or sources of a row.",
 )
 @click.option(
-    "--batch", type=click.IntRange(1, 65536), default=64, show_default=True, help="Pictures that the reward gets at once."
-)
-@click.option(
     "--concurrency",
     type=click.IntRange(1, 256),
     default=1,
@@ -63,7 +60,6 @@ def serve(
     max_body_mb: int,
     max_pictures: int,
     max_frames: int,
-    batch: int,
     concurrency: int,
 ) -> None:
     """Serve REWARD over HTTP: pictures or videos and prompts in, scores out; for trainers in another process.
@@ -97,7 +93,7 @@ def serve(
         raise InputError("other machines need a token", source="--host", value=host, allowed=LOOPBACK, hint=hint)
     reward = make_reward(name, **reward_parameters(given, judge))
     _refuse_other_columns(reward)
-    limits = ServingLimits(max_body_mb << 20, max_pictures, max_frames, batch=batch, concurrency=concurrency)
+    limits = ServingLimits(max_body_mb << 20, max_pictures, max_frames, concurrency=concurrency)
     server = RewardServer(reward, token=token, limits=limits, on_unscored=_policy(on_unscored))
     try:
         listening = socket.create_server((host, port))

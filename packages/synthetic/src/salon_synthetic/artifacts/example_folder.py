@@ -1,4 +1,4 @@
-r"""Pictures to a folder: in any number of processes, and a second call goes on where a killed one stopped.
+r"""Pictures to a folder: in any number of processes, and a second call continues where a killed one stopped.
 
     FOLDER/settings.json     what was asked for; another call must ask for the same
     FOLDER/pictures/         one PNG file a picture

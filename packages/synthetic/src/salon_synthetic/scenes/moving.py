@@ -190,19 +190,18 @@ def reads_clip(prompt: str) -> bool:
     return _events(prompt) is not None
 
 
-def write_moving(path: Path, clip: Clip, *, seconds: float = SECONDS, rate: int = RATE, into: BinaryIO | None = None) -> Path:
+def write_moving(path: Path, clip: Clip, *, seconds: float = SECONDS, into: BinaryIO | None = None) -> Path:
     """Draw a clip and encode it (:func:`~salon_taxonomy.video_encoding.encode`): 256 by 256, without sound.
 
     Args:
         path: where; the ending says the container.
         clip: what moves.
         seconds: how long.
-        rate: frames per second.
         into: an open file that is written in place of the path.
     """
     from salon_taxonomy.video_encoding import encode
 
-    encode(path, clip.frames(max(1, round(seconds * rate))), size=(CANVAS, CANVAS), rate=rate, into=into)
+    encode(path, clip.frames(max(1, round(seconds * RATE))), size=(CANVAS, CANVAS), rate=RATE, into=into)
     return path
 
 

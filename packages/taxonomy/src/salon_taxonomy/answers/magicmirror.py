@@ -91,7 +91,7 @@ class Artifact:
                 allowed = MAGICMIRROR_MENU[self.l2] or ("none",)
                 raise InputError(f"unknown L3 label under {self.l2!r}", value=label, allowed=allowed)
         if len(set(self.l3)) < len(self.l3):
-            raise InputError(f"an L3 label stands twice under {self.l2!r}", value=self.l3)
+            raise InputError(f"an L3 label occurs twice under {self.l2!r}", value=self.l3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class MagicMirrorAnswer:
         if self.normal and self.artifacts:
             raise InputError("a normal image has no artifacts", value=self.artifacts[0].l2)
         if len(self.labels) < len(self.artifacts):
-            raise InputError("an L2 label stands twice", value=[artifact.l2 for artifact in self.artifacts])
+            raise InputError("an L2 label occurs twice", value=[artifact.l2 for artifact in self.artifacts])
 
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:

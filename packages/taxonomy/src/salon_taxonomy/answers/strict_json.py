@@ -29,7 +29,7 @@ def strict_json(text: str) -> Json:
     """Return the value that ``text`` holds.
 
     Raises:
-        JsonError: for anything but one JSON value; also for a key that stands twice in one object, NaN and infinities
+        JsonError: for anything but one JSON value; also for a key that occurs twice in one object, NaN and infinities
             (written, or by overflow), integers of more than 18 digits, and more than 32 nested brackets.
 
     Example:
@@ -67,7 +67,7 @@ def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     members = dict(pairs)
     if len(members) < len(pairs):
         twice, _ = Counter(key for key, _ in pairs).most_common(1)[0]
-        raise JsonError(f"the key {twice[:40]!r} stands twice")
+        raise JsonError(f"the key {twice[:40]!r} occurs twice")
     return members
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def sft(**options: Any) -> None:
     """SFT warm-up (cold start): train on annotated answers.
 
-    A second call goes on from the last checkpoint, with the same rows and, on the processor, to the same weights as without
+    A second call continues from the last checkpoint, with the same rows and, on the processor, to the same weights as without
     a break. The result is in FOLDER/sft/model.
 
     \b
@@ -41,8 +41,8 @@ def sft(**options: Any) -> None:
 def grpo(**options: Any) -> None:
     """Let a model write answers and learn from their rewards (group relative policy optimization).
 
-    A second call goes on from the last checkpoint. A run that degenerates (all rewards equal, no answer readable, a non-finite
-    number) is ended with exit code 1 and the reason. The result is in FOLDER/grpo/model.
+    A second call continues from the last checkpoint. A run that degenerates (all rewards equal, no answer readable, a number
+    that is not finite) is ended with exit code 1 and the reason. The result is in FOLDER/grpo/model.
 
     \b
     salon train grpo run.toml --dry-run
@@ -181,7 +181,7 @@ def presets(name: str | None, launching: bool, output: Path | None, form: str) -
 )
 @click.option("--image-size", type=click.IntRange(min=16), default=64, show_default=True, help="Pixels of a side that it sees.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random weights; same seed, same files.")
-@click.option("--again", is_flag=True, help="Replace the model that stands there.")
+@click.option("--again", is_flag=True, help="Replace the model in the folder.")
 @FORMAT
 def tiny(file: Path, architecture: str, image_size: int, seed: int, again: bool, form: str) -> None:
     """Make a tiny model with random weights in the folder that [model] name of CONFIG.toml says.
@@ -196,7 +196,7 @@ def tiny(file: Path, architecture: str, image_size: int, seed: int, again: bool,
     from rich.console import Console
 
     from salon_train.models.shapes import KNOWN
-    from salon_train.run.display import said
+    from salon_train.run.display import spinner
 
     console = Console(stderr=True)
     configuration = _read(file, ())
@@ -207,13 +207,15 @@ def tiny(file: Path, architecture: str, image_size: int, seed: int, again: bool,
         raise InputError(problem, source=file, key="model.name", value=name, hint=hint)
     folder = file.absolute().parent / name
     if (folder / "config.json").exists() and not again:
-        raise InputError("a model stands there", source=file, key="model.name", value=str(folder), hint="--again replaces it.")
-    with said(console, "loading PyTorch and transformers"):
+        raise InputError(
+            "the folder contains a model", source=file, key="model.name", value=str(folder), hint="--again replaces it."
+        )
+    with spinner(console, "loading PyTorch and transformers"):
         from salon_train.models.tiny import Architecture, TinyShape, build_tiny_model
         from salon_train.run.callbacks import quiet
-    with said(console, "reading the configured rows"):
+    with spinner(console, "reading the configured rows"):
         texts = _texts(configuration)
-    with quiet(), said(console, f"learning a tokenizer from {len(texts):,} texts, writing the model"):
+    with quiet(), spinner(console, f"learning a tokenizer from {len(texts):,} texts, writing the model"):
         built = build_tiny_model(
             folder, texts, seed=seed, architecture=Architecture(architecture), shape=TinyShape(image_size=image_size)
         )

@@ -42,7 +42,7 @@ class Assessed(HeldOut[TrainingExample]):
         return evaluate([example.truth for example in self.rows], self.outcomes, replicates=replicates, seed=seed)
 
     def metrics(self) -> dict[str, float | None]:
-        """Return the numbers that are followed while training goes on; None where one is undefined.
+        """Return the numbers that are logged during training; None where one is undefined.
 
         ``f1_macro`` and ``f1_micro`` are over the four main L2 labels, ``f1_binary`` is artifact or not; ``normal`` and
         ``invalid`` are shares of the answers, ``length_…`` mean tokens by what was said.

@@ -1,4 +1,4 @@
-"""A trained model as anybody's folder: adapters merged into the weights, processor, and a card with what was measured.
+"""Export a trained model as a folder that transformers loads: adapters merged, processor, and a card with measured numbers.
 
 The folder loads through ``AutoModelForImageTextToText`` and ``AutoProcessor``, and is a judge: ``transformers:FOLDER``.
 """

@@ -420,7 +420,7 @@ class EvaluationSection(ConfigurationTable):
 
 
 class CheckpointSection(ConfigurationTable):
-    """What a killed run goes on from.
+    """What a killed run continues from.
 
     Attributes:
         every: optimizer steps.
@@ -511,7 +511,7 @@ class RunConfiguration(ConfigurationTable):
 
     Attributes:
         run: where, and which seed.
-        checkpoints: what a killed run goes on from.
+        checkpoints: what a killed run continues from.
         degeneration: when a run is given up.
     """
 
@@ -527,7 +527,7 @@ class StageConfiguration(RunConfiguration):
         model: which one learns.
         log: what is logged, and where.
         evaluation: of the model on what is held out, while it learns.
-        monitors: who looks for a policy that games its reward.
+        monitors: which look for reward hacking.
         store: where completions are kept.
     """
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
         RowFault,
         SplitExample,
         UnusableRow,
-        buckets_of,
         example_rows,
         read_examples,
     )
@@ -41,7 +40,6 @@ __all__ = [
     "Wording",
     "answered",
     "asked",
-    "buckets_of",
     "count",
     "count_tokens",
     "example_rows",
@@ -59,7 +57,7 @@ _BY_MODULE = {
     "lengths": ["TokenLengths", "count_tokens", "token_lengths"],
     "pictures": ["Look"],
     "question": ["Wording", "answered", "asked", "question_of"],
-    "reading": ["RowFault", "ReadExamples", "SplitExample", "UnusableRow", "buckets_of", "example_rows", "read_examples"],
+    "reading": ["RowFault", "ReadExamples", "SplitExample", "UnusableRow", "example_rows", "read_examples"],
 }
 
 __getattr__, __dir__ = lazy_names(globals(), _BY_MODULE)

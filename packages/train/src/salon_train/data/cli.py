@@ -67,8 +67,8 @@ def check(context: click.Context, /, ratio: str, strict: bool, output: Path | No
     """Check every row of FILE... and its picture, say which cannot be used and why, and count buckets and labels.
 
     A row needs a picture (column images) and labels (column response: JSON, or a whole reply with its box). The same picture
-    twice is used once; with two truths it is not used at all. Labels stand beside what the paper published (Table 5). drawn is
-    the share that multi-bucket sampling draws from a bucket, passes how often each of its pictures comes up while as many are
+    twice is used once; with two truths it is not used at all. Labels are shown beside the paper's (Table 5). drawn is the
+    share that multi-bucket sampling draws from a bucket, passes how often each of its pictures comes up while as many are
     drawn as there are.
 
     \b

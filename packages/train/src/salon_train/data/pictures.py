@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from salon_judges.media.policy import DEFAULT_LIMITS, SourceLimits
+from salon_judges.media.policy import DEFAULT_LIMITS
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.picture_decoding import decode
@@ -40,14 +40,13 @@ class Seen:
     sha256: str | None = None
 
 
-def look_at(name: str, folder: Path, look: Look, limits: SourceLimits = DEFAULT_LIMITS) -> Seen | str:
+def look_at(name: str, folder: Path, look: Look) -> Seen | str:
     """Find a picture and look at it.
 
     Args:
         name: as the row has it; an absolute one must lie in the folder, too.
         folder: that it must lie in, whatever links or ``..`` the name holds.
         look: how closely.
-        limits: larger files and pictures do not pass :attr:`Look.OPENS`.
 
     Returns:
         The picture, or what is wrong with it, without a full stop. Never raises for what name and file are.
@@ -61,10 +60,10 @@ def look_at(name: str, folder: Path, look: Look, limits: SourceLimits = DEFAULT_
         return Seen(path)
     if look is Look.EXISTS:
         return _existing(path, folder)
-    content = read_inside(path, folder, limits.most_bytes)
+    content = read_inside(path, folder, DEFAULT_LIMITS.most_bytes)
     if isinstance(content, Unscored):
         return content.detail
-    decoded = decode(content, limits, checked_only=True)
+    decoded = decode(content, checked_only=True)
     return decoded.detail if isinstance(decoded, Unscored) else Seen(path, hashlib.sha256(content).hexdigest())
 
 

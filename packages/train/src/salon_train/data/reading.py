@@ -4,7 +4,7 @@
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -40,7 +40,7 @@ class UnusableRow:
         source: the file.
         number: 1-based, among the data rows.
         column: at fault; None when it is the row as a whole.
-        value: what stands there; None where nothing does.
+        value: the value of the column; None where it is empty.
         problem: what is wrong with it.
         fault: in which way.
         split: the part of the data set; None when not given.
@@ -251,8 +251,3 @@ def _found(row: MagicDataRow, source: Path, number: int, folder: Path, look: Loo
         return UnusableRow(source, number, "images", row.image, f"{picture}:", RowFault.PICTURE, row.split)
     example = TrainingExample(row.image, picture.path, row.answer, row.prompt, row.reasoning, row.hard_positive)
     return SplitExample(example, row.split, source, number, picture.sha256)
-
-
-def buckets_of(examples: Sequence[TrainingExample]) -> list[tuple[str, ...]]:
-    """Return the buckets of each, for :class:`salon_train.sampling.MultiBucketPlan`."""
-    return [example.buckets for example in examples]

@@ -35,7 +35,7 @@ def demo(folder: Path, seeds: int, first_seed: int, again: bool, quick: bool, ou
 
     Each seed draws pictures, makes a tiny vision-language model, teaches it to answer by imitation and improves it by
     GRPO with MagicMirror's reward. Pictures, weights and logs stay in FOLDER; its report.html has the curves. A second
-    call with the same FOLDER goes on after the last finished stage.
+    call with the same FOLDER continues after the last finished stage.
 
     \b
     salon train demo

@@ -56,12 +56,12 @@ from salon_train.image_policy.training import (
     PolicyLearner,
     RewardSettings,
     diversity,
-    one_thread,
 )
 from salon_train.models.tiny import build_tiny_clip
 from salon_train.over_seeds import SeedProgress, Tell
 from salon_train.reward_model.stage import train_reward_model
 from salon_train.run.folder import FINISHED
+from salon_train.run.own_loop import one_thread
 from salon_train.seeds import generator_of, torch_seed
 
 TRUTH: Final = f"scorer:{Obedience.__module__}:{Obedience.__name__}"

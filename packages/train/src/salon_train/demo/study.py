@@ -1,7 +1,7 @@
 """Run several seeds in parallel, each in its own process; results are written as they come.
 
 FOLDER/seed-0/measured.jsonl    one line per measurement
-FOLDER/seed-0/…                 pictures, weights and logs; a second call goes on after the last finished stage
+FOLDER/seed-0/…                 pictures, weights and logs; a second call continues after the last finished stage
 """
 
 import shutil
@@ -67,7 +67,7 @@ def run_study(
                 for future in [each for each in waiting if each.done()]:
                     results[work[future]] = future.result()
                     waiting.remove(future)
-                for line in _heard(heard):
+                for line in _messages(heard):
                     tell(line)
     return [measured for seed in seeds for measured in results[seed]]
 
@@ -92,8 +92,8 @@ def _one(folder: Path, recipe: Recipe, seed: int, arms: tuple[Ablation, ...], te
             yield measured
 
 
-def _heard(queue: Any) -> "Iterator[str | SeedProgress]":
-    """Yield what was said so far; waits a moment for the first word."""
+def _messages(queue: Any) -> "Iterator[str | SeedProgress]":
+    """Yield the messages so far; waits briefly for the first one."""
     from queue import Empty
 
     try:

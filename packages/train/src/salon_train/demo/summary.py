@@ -1,4 +1,4 @@
-"""What a study came to: means over seeds with intervals, and rises within seeds."""
+"""Results of a study: means over seeds with intervals, and rises within seeds."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""Report what learning to write words came to: a table of arms, and one HTML page with curves and pictures, without network."""
+"""Report the results of learning to write words: a table of arms, and one self-contained HTML page."""
 
 import base64
 from collections.abc import Sequence

@@ -33,8 +33,9 @@ from salon_train.image_policy.arms import claim_folder, run_arm
 from salon_train.image_policy.policy import FlowPolicy, draw_with
 from salon_train.image_policy.sheet import picture_sheet
 from salon_train.image_policy.small import Imitation, ImitationSettings, SmallPolicy
-from salon_train.image_policy.training import FlowGRPO, FlowReward, PolicyLearner, RewardSettings, diversity, one_thread
+from salon_train.image_policy.training import FlowGRPO, FlowReward, PolicyLearner, RewardSettings, diversity
 from salon_train.over_seeds import SeedProgress, Tell
+from salon_train.run.own_loop import one_thread
 from salon_train.seeds import generator_of
 
 REWARD: Final = "scorer:ocr:similarity,line"

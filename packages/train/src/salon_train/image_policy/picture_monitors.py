@@ -243,7 +243,7 @@ class PictureWatch(RunWatch):
         evaluated, self._evaluated = dict(self._evaluated), []
         paid = tuple(reward if math.isfinite(reward) else None for reward in rewards)
         numbers = StepBatch(step, AnswerForm.MAGICMIRROR, (), paid, evaluated.get(step))
-        self._heard(self._board.look(PictureBatch(pictures, prompts, numbers, self._board.apart)))
+        self._report(self._board.look(PictureBatch(pictures, prompts, numbers, self._board.apart)))
 
     def measured(self, apart: float | None) -> None:
         """Keep the :func:`drift` of a measurement until the next pictures."""

@@ -6,11 +6,9 @@ FOLDER/image/
   model/pytorch_lora_weights.safetensors   the result, for ``pipeline.load_lora_weights(FOLDER/image/model)``
 """
 
-import math
-from collections.abc import Sequence
-from contextlib import ExitStack, nullcontext
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import torch
 
@@ -38,19 +36,15 @@ from salon_train.image_policy.training import (
     RewardSettings,
     diversity,
     mean_reward,
-    one_thread,
 )
-from salon_train.run.callbacks import quiet
-from salon_train.run.checkpoints import Checkpoint, declare_whole, remove_unfinished, writing
 from salon_train.run.early_abort import DegenerationMonitor, Hints, SampledBatch
-from salon_train.run.events import NO_WATCHER, Fact, LogFile, TrainingEvent, TrainingWatcher, TrainingWatchers
+from salon_train.run.events import NO_WATCHER, Fact, TrainingEvent, TrainingWatcher, TrainingWatchers
 from salon_train.run.folder import RunFolder, StageRows
-from salon_train.run.processes import Processes
-from salon_train.run.stage import Trained, begun, first_and_last, logged_end
+from salon_train.run.own_loop import STATE, OwnLoop, train_by
+from salon_train.run.stage import Trained
 from salon_train.seeds import generator_of
 
 _STAGE: Final = "image"
-_STATE: Final = "state.pt"
 _FIRST: Final = "first_pictures.pt"
 _EVALUATION: Final = 2**40
 """The seed of the noise that all measurements of a run begin with, apart from those of learning."""
@@ -80,36 +74,25 @@ def train_image_policy(
         IncompleteError: training ended early; the folder keeps what was whole.
         UnscoredError: a picture has no score, and ``on_unscored`` is ``raise``.
     """
-    folder = RunFolder.of(configuration, _STAGE)
-    with ExitStack() as kept, quiet():
-        stands = begun(kept, folder, configuration, Processes.of({}), again)
-        if stands.finished is not None:
-            facts = stands.finished
-            return Trained(folder.model, facts["steps"], None, facts["evaluation"], True, *first_and_last(folder))
-        kept.enter_context(one_thread() if configuration.policy.device == "cpu" else nullcontext())
-        run = _ImageRun(configuration, folder, TrainingWatchers([LogFile(folder.log), watcher]))
-        return run.train(stands.checkpoint, stands.passed)
+    return train_by(_ImageRun, configuration, _STAGE, device=configuration.policy.device, watcher=watcher, again=again)
 
 
-class _ImageRun:
-    """One run: its policy, its learner and its folder.
+class _ImageRun(OwnLoop[ImageConfiguration]):
+    """One run: its policy, its learner and its folder."""
 
-    Args:
-        configuration: of the run.
-        folder: held by this process.
-        watchers: receive the events.
-    """
+    memory = "Lower --height, --width or image.at_once (--set), or add --set policy.activation_checkpointing=true."
 
     def __init__(self, configuration: ImageConfiguration, folder: RunFolder, watchers: TrainingWatchers) -> None:
-        self._configuration, self._folder, self._watchers = configuration, folder, watchers
+        super().__init__(configuration, folder, watchers)
+        self.steps, self.every = configuration.image.steps, configuration.evaluation.every
         remarks: list[str] = []
         pairs = () if configuration.preferences is None else _learned_from(configuration.preferences, remarks)
-        prompts, self._notes = _prompts_of(configuration, pairs)
-        self._notes += tuple(remarks)
+        prompts, notes = _prompts_of(configuration, pairs)
+        self.notes += [*notes, *remarks]
         self._held_out: tuple[str, ...] = ()
         if configuration.evaluation.held_out is not None:
             self._held_out, notes = _prompts(configuration.evaluation.held_out)
-            self._notes += notes
+            self.notes += notes
         learned = {comparable_text(prompt) for prompt in prompts}
         if both := [prompt for prompt in self._held_out if comparable_text(prompt) in learned]:
             hint = "A prompt that is learned from is not held out; take it out of one of the files."
@@ -136,10 +119,9 @@ class _ImageRun:
         self._first: torch.Tensor | None = None
         self._learner = self._learner_of(prompts, pairs)
         self._shown = (self._held_out or prompts)[:_SHEET_PROMPTS]
-        self._step = 0
 
     def _learner_of(self, prompts: Sequence[str], pairs: Sequence[Preference]) -> PolicyLearner:
-        image, preferences, seed = self._configuration.image, self._configuration.preferences, self._configuration.run.seed
+        image, preferences, seed = self.configuration.image, self.configuration.preferences, self.configuration.run.seed
         if preferences is None:
             reward = cast("FlowReward", self._reward)  # configured() requires one without preferences
             return FlowGRPO(
@@ -149,7 +131,7 @@ class _ImageRun:
                 prompts=prompts,
                 seed=seed,
                 sampled=self._sampled,
-                drawn=self._drawn if self._configuration.monitors.on else lambda *seen: None,
+                drawn=self._drawn if self.configuration.monitors.on else lambda *seen: None,
             )
         settings = PreferenceSettings(
             steps=image.steps,
@@ -160,42 +142,27 @@ class _ImageRun:
         )
         return DiffusionDPO(self._policy, PicturePairs(pairs, self._policy, self._policy.size), settings, seed=seed)
 
-    def train(self, checkpoint: Checkpoint | None, passed: Sequence[str]) -> Trained:
-        """Train to the end."""
-        configuration, folder, steps = self._configuration, self._folder, self._configuration.image.steps
-        if checkpoint is not None:
-            self._learner.restore(torch.load(checkpoint.folder / _STATE, weights_only=True))
-            self._watch.load(checkpoint.folder)
-            if (first := checkpoint.folder / _FIRST).is_file():
-                self._first = torch.load(first, weights_only=True)
-            self._step = checkpoint.step
-        folder.begin(configuration)
-        for note in (*passed, *self._notes):
-            self._tell("noted", {"note": note})
-        self._tell("started" if checkpoint is None else "resumed")
-        numbers: dict[str, float | None] = {}
-        with logged_end(
-            self._watchers,
-            lambda: (self._step, steps),
-            memory="Lower --height, --width or image.at_once (--set), or add --set policy.activation_checkpointing=true.",
-            unreadable="What was whole before stays; the same command continues.",
-        ):
-            if checkpoint is None:
-                numbers = self._evaluated()
-            for number in range(self._step, steps):
-                facts = self._learner.step(number)
-                self._step = number + 1
-                self._tell("learned", facts)
-                if self._step % configuration.evaluation.every == 0 or self._step == steps:
-                    numbers = self._evaluated()
-                if self._step % configuration.checkpoints.every == 0 and self._step < steps:
-                    self._save()
-            with writing(folder.model):
-                self._policy.save(folder.model)
-                folder.finish({"steps": steps, "evaluation": numbers})
-            self._tell("finished")
-        resumed = None if checkpoint is None else checkpoint.step
-        return Trained(folder.model, steps, resumed, numbers, False, *first_and_last(folder))
+    def restore(self, folder: Path) -> None:
+        """Continue from a checkpoint."""
+        self._learner.restore(torch.load(folder / STATE, weights_only=True))
+        self._watch.load(folder)
+        if (first := folder / _FIRST).is_file():
+            self._first = torch.load(first, weights_only=True)
+
+    def learn(self, number: int) -> Mapping[str, Fact]:
+        """Update once."""
+        return self._learner.step(number)
+
+    def save(self, folder: Path) -> None:
+        """Write the learner's state, and the adapters as the result has them."""
+        torch.save(self._learner.state(), folder / STATE)
+        torch.save(self._first, folder / _FIRST)
+        self._watch.save(folder)
+        self._policy.save(folder)
+
+    def save_model(self, folder: Path, numbers: Mapping[str, float | None]) -> None:
+        """Write the adapters."""
+        self._policy.save(folder)
 
     def _sampled(self, groups: Sequence[Sequence[float]], number: int) -> None:
         self._monitor.sampled(SampledBatch(groups, readable=len(groups)), step=number)
@@ -203,16 +170,16 @@ class _ImageRun:
     def _drawn(self, pictures: torch.Tensor, prompts: Sequence[str], rewards: torch.Tensor, number: int) -> None:
         self._watch.drawn(pictures.float().numpy(), prompts, rewards.tolist(), number)
 
-    def _evaluated(self) -> dict[str, float | None]:
+    def evaluate(self) -> dict[str, float | None]:
         """Draw without chance after the first noise, write a sheet of pictures, and measure the prompts held out."""
-        section, image = self._configuration.evaluation, self._configuration.image
+        section, image = self.configuration.evaluation, self.configuration.image
         asked = [prompt for prompt in self._held_out or self._shown for _ in range(section.pictures)]
-        noise = generator_of(_EVALUATION + self._configuration.run.seed)
+        noise = generator_of(_EVALUATION + self.configuration.run.seed)
         start = torch.randn((len(asked), *self._policy.shape), generator=noise)
         _, pictures = draw_with(self._policy, asked, start, steps=image.sampling_steps, at_once=image.at_once)
         sheet_pictures = pictures[: len(self._shown) * section.pictures]
         write_whole(
-            self._folder.path / "pictures" / f"step-{self._step:06d}.png",
+            self.folder.path / "pictures" / f"step-{self.step:06d}.png",
             picture_sheet(sheet_pictures, section.pictures),
             parents=True,
         )
@@ -229,29 +196,9 @@ class _ImageRun:
             "unscored": float(paid.isnan().float().mean()),
             "diversity": diversity(pictures * 2 - 1, asked),
         }
-        self._tell("evaluated", numbers)
-        self._watch.happened(TrainingEvent("evaluated", self._step, image.steps, numbers))
+        self.log("evaluated", numbers)
+        self._watch.happened(TrainingEvent("evaluated", self.step, self.steps, numbers))
         return numbers
-
-    def _save(self) -> None:
-        """Write a checkpoint: the learner's state, and the adapters as the result has them."""
-        path = self._folder.path / f"checkpoint-{self._step}"
-        with writing(path):
-            remove_unfinished(self._folder.path)
-            path.mkdir()
-            torch.save(self._learner.state(), path / _STATE)
-            torch.save(self._first, path / _FIRST)
-            self._watch.save(path)
-            self._policy.save(path)
-            declare_whole(path, self._step, keep=self._configuration.checkpoints.keep)
-        self._tell("saved")
-
-    def _tell(self, what: str, facts: Any = None) -> None:
-        numbers: dict[str, Fact] = {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in (facts or {}).items()
-        }
-        self._watchers.happened(TrainingEvent(what, self._step, self._configuration.image.steps, numbers))
 
 
 def _learning(section: ImageSection) -> RewardSettings:

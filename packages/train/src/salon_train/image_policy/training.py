@@ -8,7 +8,6 @@ computes the same bits.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -290,17 +289,6 @@ def advantages(rewards: Tensor, group: int) -> Tensor:
     centred = grouped - grouped.nanmean(1, keepdim=True)
     deviation = (centred**2).nanmean(1, keepdim=True).sqrt()
     return torch.where(deviation > 1e-6, centred / deviation, 0.0).nan_to_num(0.0).flatten()
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Run torch on one thread: sums of floats depend on how they are shared out."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def mean_reward(paid: Tensor) -> float | None:

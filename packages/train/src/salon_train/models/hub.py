@@ -1,4 +1,4 @@
-"""Is the model hub there? Asked once and briefly, before a library asks it many times and patiently.
+"""Check once, with a short timeout, whether the model hub answers, before a library retries for long.
 
 transformers tries each of a model's files several times with growing pauses: without a network a name on the hub costs minutes
 before the error. A hub that does not answer is left alone here, and the model is looked for in its cache, by the same loading.

@@ -22,7 +22,7 @@ def refiner(file: Path, changes: tuple[str, ...], **options: Any) -> None:
     GRPO on two rewards: the verdict, and how sure the policy itself is of the picture that an editor made of its
     instruction. Instructions that rewrite the prompt earn nothing; when the editor fails, the group abstains.
 
-    A second call goes on from the last checkpoint. A run that degenerates (all rewards equal, no reply readable, no edit any
+    A second call continues from the last checkpoint. A run that degenerates (all rewards equal, no reply readable, no edit any
     more, a non-finite number) or games its reward (it rewrites the prompt, passes every picture, …) is ended with exit code
     1 and the reason. The result is in FOLDER/refine/model, which `salon refine --judge transformers:FOLDER/refine/model`
     takes.

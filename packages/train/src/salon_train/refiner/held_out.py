@@ -27,7 +27,7 @@ class HeldOutReplies(HeldOut[RefinerRow]):
     """A refiner's replies to held-out rows."""
 
     def metrics(self) -> dict[str, float | None]:
-        """Return the numbers that are followed while training goes on; None where one is undefined.
+        """Return the numbers that are logged during training; None where one is undefined.
 
         ``verdict`` is the share of right verdicts and ``helpful`` the share of replies that are right and, where the picture
         does not match, say how to edit it (no blank instruction, none that rewrites the prompt). Both are means of the shares

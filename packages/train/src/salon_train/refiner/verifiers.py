@@ -125,7 +125,7 @@ class QuestionVerifier:
     """Let a judge answer each prompt's yes/no questions about the edited picture: the alternative of R³-Bench's Table 4.
 
     Args:
-        judge: who looks.
+        judge: answers the questions.
         questions: prompt → its questions and the answers of a picture that shows it.
     """
 

@@ -63,7 +63,7 @@ def read_runs(folders: Sequence[Path]) -> list[ReportedRun]:
     stages_of: dict[Path, dict[str, StageRun]] = {}
     for folder in folders:
         if folder.resolve() in stages_of:
-            raise InputError("stands twice", source=folder)
+            raise InputError("occurs twice", source=folder)
         stages_of[folder.resolve()] = _stages(folder)
     names = _names(list(stages_of))
     return [ReportedRun(name, folder, stages) for name, folder, stages in zip(names, folders, stages_of.values(), strict=True)]

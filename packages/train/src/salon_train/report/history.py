@@ -1,6 +1,6 @@
 """What one stage's ``log.jsonl`` tells: curves over steps, what the monitors said, where it was resumed, how it ended.
 
-After a kill, rows of steps that were done again stand twice in the log; only those that the weights come from are kept.
+After a kill, rows of steps that were done again are in the log twice; only those that the weights come from are kept.
 """
 
 import math
@@ -39,7 +39,7 @@ class State(StrEnum):
     ENDED = "ended"
     """It was given up: it degenerated, or a monitor said stop."""
     UNFINISHED = "unfinished"
-    """The log has no end: the run goes on, or was killed."""
+    """The log has no end: the run continues, or was killed."""
     EMPTY = "empty"
     """Nothing is logged yet."""
 

@@ -1,4 +1,4 @@
-"""What a run was told that others are not: its settings beside the usual ones of the configuration's schema."""
+"""Compare the settings of runs with each other and with the defaults of the configuration's schema."""
 
 import json
 from collections.abc import Mapping

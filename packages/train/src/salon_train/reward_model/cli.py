@@ -72,7 +72,7 @@ def reward_model(
 
     from salon_train.configuration.reading import put
     from salon_train.configuration.reward_model import configured
-    from salon_train.run.display import ConsoleWatcher, said
+    from salon_train.run.display import ConsoleWatcher, spinner
 
     sections = {
         "backbone": ("rank", "device"),
@@ -102,7 +102,7 @@ def reward_model(
         _show_plan(configuration, form)
         return
     console = Console(stderr=True)
-    with said(console, "loading PyTorch and transformers"):
+    with spinner(console, "loading PyTorch and transformers"):
         from salon_train.reward_model.stage import train_reward_model
     with report_once(), ConsoleWatcher(console) as watcher:
         trained = train_reward_model(configuration, watcher=watcher, again=again)

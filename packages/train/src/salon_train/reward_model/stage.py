@@ -9,7 +9,6 @@ FOLDER/reward-model/
 import json
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,21 +23,17 @@ from salon_taxonomy.whole_files import write_whole
 from salon_train.configuration.reward_model import BackboneSection, RewardModelConfiguration
 from salon_train.data.preferences import Preference, picture, read_preferences
 from salon_train.image_policy.diffusers_policy import checked_device
-from salon_train.image_policy.training import one_thread
 from salon_train.models.hub import hub_problem, not_found
 from salon_train.reward_model.held_out import held_out_numbers
 from salon_train.reward_model.losses import VoteModel
-from salon_train.run.callbacks import quiet
-from salon_train.run.checkpoints import Checkpoint, declare_whole, remove_unfinished, writing
 from salon_train.run.early_abort import check_finite
-from salon_train.run.events import NO_WATCHER, Fact, LogFile, TrainingEvent, TrainingWatcher, TrainingWatchers
+from salon_train.run.events import NO_WATCHER, Fact, TrainingWatcher, TrainingWatchers
 from salon_train.run.folder import RunFolder, StageRows
-from salon_train.run.processes import Processes
-from salon_train.run.stage import Trained, begun, first_and_last, logged_end
+from salon_train.run.own_loop import STATE, OwnLoop, train_by
+from salon_train.run.stage import Trained
 from salon_train.seeds import generator_of, torch_seed
 
 _STAGE: Final = "reward-model"
-_STATE: Final = "state.pt"
 _LONGEST: Final = 1_000_003
 _TIE_RATE: Final = 0.05
 """Least learning rate of the parameter of ties: one number, which rates for a backbone's weights would hardly move."""
@@ -64,31 +59,19 @@ def train_reward_model(
         IncompleteError: training ended early; the folder keeps what was whole.
     """
     checked_device(configuration.backbone.device)
-    folder = RunFolder.of(configuration, _STAGE)
-    with ExitStack() as kept, quiet():
-        stands = begun(kept, folder, configuration, Processes.of({}), again)
-        if stands.finished is not None:
-            facts = stands.finished
-            return Trained(folder.model, facts["steps"], None, facts["evaluation"], True, *first_and_last(folder))
-        kept.enter_context(one_thread() if configuration.backbone.device == "cpu" else nullcontext())
-        run = _RewardModelRun(configuration, folder, TrainingWatchers([LogFile(folder.log), watcher]))
-        return run.train(stands.checkpoint, stands.passed)
+    device = configuration.backbone.device
+    return train_by(_RewardModelRun, configuration, _STAGE, device=device, watcher=watcher, again=again)
 
 
-class _RewardModelRun:
-    """One run: its network, its pairs and its folder.
+class _RewardModelRun(OwnLoop[RewardModelConfiguration]):
+    """One run: its network, its pairs and its folder."""
 
-    Args:
-        configuration: of the run.
-        folder: held by this process.
-        watchers: receive the events.
-    """
+    memory = "Lower learning.device_batch (--set), or learn with adapters (--rank 16); then give the command again."
 
     def __init__(self, configuration: RewardModelConfiguration, folder: RunFolder, watchers: TrainingWatchers) -> None:
-        self._configuration, self._folder, self._watchers = configuration, folder, watchers
+        super().__init__(configuration, folder, watchers)
         learning = configuration.learning
-        self._notes: list[str] = []
-        pairs = read_preferences(Path(configuration.preferences.file), self._notes)
+        pairs = read_preferences(Path(configuration.preferences.file), self.notes)
         if learning.loss not in ("davidson", "rao-kupper") and not any(pair.votes[0] != pair.votes[1] for pair in pairs):
             raise InputError("no pair is decided, from which this loss learns:", source="--loss", value=learning.loss)
         self._pairs = [pair for pair in pairs if pair.split == "train"]
@@ -96,7 +79,7 @@ class _RewardModelRun:
         both = tuple(self._pairs + self._held_out)
         folder.learn_from(StageRows(both, (), lambda pair: pair.identity, lambda pair: pair.pictures))
         self._updates_of_epoch = math.ceil(len(self._pairs) / learning.batch)
-        self._steps = learning.epochs * self._updates_of_epoch
+        self.steps, self.every = learning.epochs * self._updates_of_epoch, configuration.evaluation.every
         torch.manual_seed(torch_seed(configuration.run.seed))
         self._network, self._adapted = _network(configuration.backbone, unsure=learning.loss == "unsure")
         folder.start_from(weights_digest(configuration.backbone.name, configuration.backbone.revision))
@@ -109,50 +92,14 @@ class _RewardModelRun:
         if ties:
             groups.append({"params": ties, "lr": max(_TIE_RATE, learning.learning_rate), "weight_decay": 0.0})
         self._optimizer = torch.optim.AdamW(groups, learning.learning_rate, weight_decay=learning.weight_decay)
-        warmup = round(learning.warmup_ratio * self._steps)
+        warmup = round(learning.warmup_ratio * self.steps)
         self._schedule = get_scheduler(
-            _SCHEDULES[learning.schedule], self._optimizer, num_warmup_steps=warmup, num_training_steps=self._steps
+            _SCHEDULES[learning.schedule], self._optimizer, num_warmup_steps=warmup, num_training_steps=self.steps
         )
-        self._step = 0
 
-    def train(self, checkpoint: Checkpoint | None, passed: Sequence[str]) -> Trained:
-        """Train to the end."""
-        configuration, folder, steps = self._configuration, self._folder, self._steps
-        if checkpoint is not None:
-            self._restore(torch.load(checkpoint.folder / _STATE, weights_only=True))
-            self._step = checkpoint.step
-        folder.begin(configuration)
-        for note in (*passed, *self._notes):
-            self._tell("noted", {"note": note})
-        self._tell("started" if checkpoint is None else "resumed")
-        numbers: Mapping[str, float | None] = {}
-        with logged_end(
-            self._watchers,
-            lambda: (self._step, steps),
-            memory="Lower learning.device_batch (--set), or learn with adapters (--rank 16); then give the command again.",
-            unreadable="What was whole before stays; the same command continues.",
-        ):
-            if checkpoint is None:
-                numbers = self._evaluated()
-            for number in range(self._step, steps):
-                facts = self._learned(number)
-                self._step = number + 1
-                self._tell("learned", facts)
-                if self._step % configuration.evaluation.every == 0 or self._step == steps:
-                    numbers = self._evaluated()
-                if self._step % configuration.checkpoints.every == 0 and self._step < steps:
-                    self._save()
-            with writing(folder.model):
-                folder.model.mkdir(exist_ok=True)
-                self._merged().save(folder.model, self._about(numbers))
-                folder.finish({"steps": steps, "evaluation": dict(numbers)})
-            self._tell("finished")
-        resumed = None if checkpoint is None else checkpoint.step
-        return Trained(folder.model, steps, resumed, numbers, False, *first_and_last(folder))
-
-    def _learned(self, number: int) -> dict[str, float]:
+    def learn(self, number: int) -> Mapping[str, Fact]:
         """Update once; the pairs of an update depend on the seed and its number alone."""
-        learning, seed = self._configuration.learning, self._configuration.run.seed
+        learning, seed = self.configuration.learning, self.configuration.run.seed
         epoch, place = divmod(number, self._updates_of_epoch)
         chance = generator_of(seed * _LONGEST + epoch)
         order = torch.randperm(len(self._pairs), generator=chance)[place * learning.batch : (place + 1) * learning.batch]
@@ -183,11 +130,12 @@ class _RewardModelRun:
         unsure = None if deviation is None else (deviation.reshape(-1, 2) ** 2).sum(1).sqrt()
         return reward[0::2] - reward[1::2], unsure
 
-    def _evaluated(self) -> Mapping[str, float | None]:
+    def evaluate(self) -> Mapping[str, float | None]:
+        """Measure the pairs held out, and write both rewards of each."""
         if not self._held_out:
             return {}
         self._network.eval()
-        learning = self._configuration.learning
+        learning = self.configuration.learning
         gaps, chances, batch = [], [], learning.device_batch or learning.batch
         with torch.no_grad():
             for start in range(0, len(self._held_out), batch):
@@ -195,56 +143,48 @@ class _RewardModelRun:
                 gaps += gap.tolist()
                 chances += self._votes.chances(gap, deviation).tolist()
         hint = "Lower the learning rate, or compute in float32."
-        check_finite("reward of a pair held out", sum(gaps), step=self._step, hint=hint)
+        check_finite("reward of a pair held out", sum(gaps), step=self.step, hint=hint)
         rows = [
             {"prompt": pair.prompt, "chosen": str(pair.chosen), "rejected": str(pair.rejected), "gap": gap, "chances": told}
             for pair, gap, told in zip(self._held_out, gaps, chances, strict=True)
         ]
-        write_whole(self._folder.path / "held_out.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        write_whole(self.folder.path / "held_out.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
         numbers = held_out_numbers(self._held_out, gaps, chances)
-        self._tell("evaluated", numbers)
+        self.log("evaluated", numbers)
         return numbers
 
-    def _save(self) -> None:
-        path = self._folder.path / f"checkpoint-{self._step}"
-        with writing(path):
-            remove_unfinished(self._folder.path)
-            path.mkdir()
-            learned = {name: value for name, value in self._network.named_parameters() if value.requires_grad}
-            parts = {"votes": self._votes, "optimizer": self._optimizer, "schedule": self._schedule}
-            torch.save({"network": learned} | {name: part.state_dict() for name, part in parts.items()}, path / _STATE)
-            declare_whole(path, self._step, keep=self._configuration.checkpoints.keep)
-        self._tell("saved")
+    def save(self, folder: Path) -> None:
+        """Write what learns and its optimizer."""
+        learned = {name: value for name, value in self._network.named_parameters() if value.requires_grad}
+        parts = {"votes": self._votes, "optimizer": self._optimizer, "schedule": self._schedule}
+        torch.save({"network": learned} | {name: part.state_dict() for name, part in parts.items()}, folder / STATE)
 
-    def _restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, folder: Path) -> None:
+        """Continue from a checkpoint."""
+        state = torch.load(folder / STATE, weights_only=True)
         self._network.load_state_dict(state["network"], strict=False)
         self._votes.load_state_dict(state["votes"])
         self._optimizer.load_state_dict(state["optimizer"])
         self._schedule.load_state_dict(state["schedule"])
 
-    def _merged(self) -> RewardNetwork:
+    def save_model(self, folder: Path, numbers: Mapping[str, float | None]) -> None:
+        """Write the network, with the adapters merged."""
         if self._adapted:
             self._network.backbone = self._network.backbone.merge_and_unload()
-        return self._network
+        folder.mkdir(exist_ok=True)
+        self._network.save(folder, self._about(numbers))
 
     def _about(self, numbers: Mapping[str, float | None]) -> dict[str, Any]:
-        learning = self._configuration.learning
+        learning = self.configuration.learning
         tie = None if self._votes.tie is None else float(self._votes.tie.detach().exp())
         return {
-            "backbone": self._configuration.backbone.name,
+            "backbone": self.configuration.backbone.name,
             "loss": learning.loss,
             "rater_noise": learning.rater_noise,
             "tie": tie,
             "pairs": len(self._pairs),
             "held_out": dict(numbers),
         }
-
-    def _tell(self, what: str, facts: Mapping[str, Any] | None = None) -> None:
-        numbers: dict[str, Fact] = {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in (facts or {}).items()
-        }
-        self._watchers.happened(TrainingEvent(what, self._step, self._steps, numbers))
 
 
 def _network(section: BackboneSection, *, unsure: bool) -> tuple[RewardNetwork, bool]:

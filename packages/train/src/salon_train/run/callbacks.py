@@ -1,4 +1,4 @@
-"""What goes on around TRL's training loop: events for watchers, evaluation on held-out pictures, nothing on the console."""
+"""Callbacks around TRL's training loop: events for watchers, evaluation on held-out pictures, nothing on the console."""
 
 import logging
 import math

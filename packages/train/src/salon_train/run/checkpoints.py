@@ -1,4 +1,4 @@
-"""A killed run goes on as if nothing had happened: whole checkpoints, and everything that the next step draws from.
+"""A killed run continues as if it had not been killed: whole checkpoints, and everything that the next step draws from.
 
 What transformers restores: optimizer, schedule, and the states of Python's, NumPy's and torch's generators. What it does
 not, and is restored here and in ``trl/mixin.py``:
@@ -28,6 +28,7 @@ from typing import Any, Final
 
 import torch
 
+from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_train.models.loading import line
 
@@ -70,7 +71,7 @@ def declare_whole(folder: Path, step: int, *, keep: int, processes: int = 1) -> 
     """Mark a checkpoint as whole, and remove all but the latest ``keep`` whole ones."""
     files = {str(path.relative_to(folder)): path for path in sorted(folder.rglob("*")) if path.is_file()}
     sizes = {name: _kept(path) for name, path in files.items()}
-    sums = {name: _sha256(path) for name, path in files.items()}
+    sums = {name: file_sha256(path) for name, path in files.items()}
     told = {"step": step, "processes": processes, "bytes": sizes, "sha256": sums}
     note = folder / f"{_WHOLE}.part"
     note.write_text(json.dumps(told | {"note": _sum_of(told)}), encoding="utf-8")
@@ -140,7 +141,7 @@ def writing(folder: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError, SafetensorError) as error:  # torch and safetensors have errors of their own for a full disk
-        hint = "Make room, and give the same command again: it goes on from the last whole checkpoint."
+        hint = "Make room, and give the same command again: it continues from the last whole checkpoint."
         raise IncompleteError(f"{folder}: cannot be written ({line(error)})\n{hint}") from error
 
 
@@ -167,14 +168,9 @@ def _damage(folder: Path) -> str | None:
     told = json.loads((folder / _WHOLE).read_text(encoding="utf-8"))
     if told.pop("note", None) != _sum_of(told):
         return f"{_WHOLE} was changed, or has no checksums as an earlier version wrote it"
-    different = (name for name, noted in told["sha256"].items() if _sha256(folder / name) != noted)
+    different = (name for name, noted in told["sha256"].items() if file_sha256(folder / name) != noted)
     name = next(different, None)
     return None if name is None else f"{name} is not as it was written (its SHA-256 differs)"
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _sum_of(told: Mapping[str, Any]) -> str:

@@ -71,10 +71,10 @@ def train_and_show(
         return
     from rich.console import Console
 
-    from salon_train.run.display import ConsoleWatcher, said
+    from salon_train.run.display import ConsoleWatcher, spinner
 
     console = Console(stderr=True, quiet=not processes.first)
-    with said(console, "loading PyTorch and transformers"):
+    with spinner(console, "loading PyTorch and transformers"):
         training = train()
     with report_once(), ConsoleWatcher(console) as watcher:
         trained = training(environment=os.environ, watcher=watcher, again=again)

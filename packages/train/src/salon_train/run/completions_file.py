@@ -29,7 +29,7 @@ class CompletionsFile:
         path: of the file.
         most: completions of each generation batch, evenly over its groups.
         metric: of an evaluation, by name.
-        resumed: the step of the checkpoint that the run goes on from; None: it begins, and so does the file.
+        resumed: the step of the checkpoint that the run continues from; None: it begins, and so does the file.
     """
 
     def __init__(self, path: Path, *, most: int, metric: str, resumed: int | None) -> None:

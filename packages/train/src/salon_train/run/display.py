@@ -28,8 +28,8 @@ _SHOWN = {
 
 
 @contextmanager
-def said(console: "Console", doing: str) -> Iterator[None]:
-    """Say what is being done, in a line; on a terminal with a moving sign until it is done."""
+def spinner(console: "Console", doing: str) -> Iterator[None]:
+    """Print what is being done in one line; on a terminal with a spinner until it is done."""
     if console.is_terminal:
         with console.status(doing):
             yield
@@ -57,7 +57,7 @@ class ConsoleWatcher:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._bar.stop()
 
     def happened(self, event: TrainingEvent) -> None:
@@ -74,7 +74,7 @@ class ConsoleWatcher:
 
 
 def facts_of(facts: Mapping[str, Fact], names: tuple[str, ...]) -> str:
-    """Return some numbers in a few words; what is not there is left out.
+    """Return some numbers in a few words; missing ones are left out.
 
     Example:
         >>> facts_of({"loss": 0.123456, "reward": None}, ("loss", "reward", "normal"))

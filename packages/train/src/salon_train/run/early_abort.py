@@ -14,7 +14,7 @@ from salon_train.configuration.schema import DegenerationSection
 
 
 class DegeneratedError(IncompleteError):
-    """A training run was ended because nothing good could come of it any more.
+    """A training run was ended: no reward differs, no answer can be read, or a number is not finite.
 
     Attributes:
         reason: ``equal_rewards``, ``invalid_answers``, ``unscored``, ``reward``, ``loss``, ``gradient`` or ``monitor NAME``.

@@ -88,7 +88,7 @@ class LogFile:
 def read_log(path: Path) -> list[dict[str, Fact]]:
     """Return the rows of a log file; a last line that a kill cut off is left out.
 
-    After a kill, rows of steps that were done again stand twice; the later one is what the weights come from.
+    After a kill, rows of steps that were done again are there twice; the later one is what the weights come from.
     """
     rows = []
     for line in path.read_text(encoding="utf-8").splitlines():

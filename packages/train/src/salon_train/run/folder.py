@@ -8,7 +8,7 @@ FOLDER/sft/          and FOLDER/grpo/, FOLDER/refine/, FOLDER/image/, FOLDER/rew
   weights.json         the digest of the weights that it starts from; a second call with others is refused
   log.jsonl            what happened, one line each
   completions.jsonl    some of what the policy wrote, as `salon reward audit` reads it
-  checkpoint-N/        what a killed run goes on from
+  checkpoint-N/        what a killed run continues from
   model/               the result: weights or adapters, and the processor
   finished.json        written last
 """
@@ -113,7 +113,7 @@ class RunFolder:
         _write(self.path / FINISHED, facts)
 
     def last_checkpoint(self) -> Checkpoint | None:
-        """Return what a killed run goes on from."""
+        """Return what a killed run continues from."""
         return next(reversed(whole_checkpoints(self.path)), None) if self.path.is_dir() else None
 
     def hold_against(self, configuration: RunConfiguration) -> None:
@@ -125,7 +125,7 @@ class RunFolder:
         self._notes[_BEGUN] = {"at": datetime.now(UTC).isoformat()}
         if not self._note.is_file():
             return
-        told = _told(configuration, self.stage)
+        told = _shaping(configuration, self.stage)
         before = _noted(self._note)
         key = next((key for key in sorted(told.keys() | before.keys()) if told.get(key) != before.get(key)), None)
         if key is not None:
@@ -185,12 +185,12 @@ class RunFolder:
 
     def begin(self, configuration: RunConfiguration) -> None:
         """Write the settings and the digest of the rows, just before the first step."""
-        for name, value in {self._note.name: _told(configuration, self.stage), **self._notes}.items():
+        for name, value in {self._note.name: _shaping(configuration, self.stage), **self._notes}.items():
             if name == _BEGUN and self.last_checkpoint() is not None:
                 continue  # begun by a version that did not note it
             if not (self.path / name).is_file():
                 _write(self.path / name, value)
-        _write(self.path / "changeable.json", dotted(_told_besides(configuration)))
+        _write(self.path / "changeable.json", dotted(_not_shaping(configuration)))
 
     @property
     def begun(self) -> str | None:
@@ -270,14 +270,14 @@ def _noted(path: Path) -> dict[str, Any]:
     return noted
 
 
-def _told(configuration: RunConfiguration, stage: Stage) -> dict[str, Any]:
+def _shaping(configuration: RunConfiguration, stage: Stage) -> dict[str, Any]:
     """Return what shapes the weights of a stage, by dotted key."""
     sections = configuration.model_dump(mode="json")
     kept = {name: value for name, value in sections.items() if name not in (*CHANGEABLE, *_OTHER_STAGES[stage], "run")}
     return {"stage": stage, **dotted({**kept, "run": {"seed": configuration.run.seed}})}
 
 
-def _told_besides(configuration: RunConfiguration) -> dict[str, Any]:
+def _not_shaping(configuration: RunConfiguration) -> dict[str, Any]:
     """Return the sections that do not shape the weights; an infinite threshold is written as ``inf``."""
     sections = configuration.model_dump(mode="json", include=set(CHANGEABLE))
     for name, pair in sections.get("monitors", {}).get("thresholds", {}).items():

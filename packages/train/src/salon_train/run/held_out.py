@@ -43,7 +43,7 @@ class HeldOut(ABC, Generic[RowT]):
 
     @abstractmethod
     def metrics(self) -> Mapping[str, float | None]:
-        """Return the numbers that are followed during training; None where one is undefined."""
+        """Return the numbers that are logged during training; None where one is undefined."""
 
     def write(self, path: Path) -> None:
         """Write the answers as JSON Lines: ``id`` and ``response``, as ``salon bench assessor evaluate`` reads them.

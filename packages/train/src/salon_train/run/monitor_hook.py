@@ -1,4 +1,4 @@
-"""Is the policy gaming its reward? The monitors of ``salon_rewards``, shown every generation batch while GRPO trains.
+"""Is the policy gaming its reward? The monitors of ``salon_rewards``, which see every generation batch while GRPO trains.
 
 completions ──► RunWatch ──► MonitorBoard ──► ``watched`` in log.jsonl; ``warned`` when a monitor begins to; a stop ends the run
 evaluation  ──►    ┘ the held-out metric, for its divergence from the reward
@@ -128,7 +128,7 @@ class RunWatch:
         evaluated, self._evaluated = dict(self._evaluated), []
         held_out = evaluated.pop(sampled.step, None)
         for step, value in evaluated.items():  # at which nothing was sampled
-            self._heard(self._board.look([], step=step, reward=[], held_out=value))
+            self._report(self._board.look([], step=step, reward=[], held_out=value))
         rows = sampled.completions
         seen = self._board.look(
             [each.text for each in rows],
@@ -139,7 +139,7 @@ class RunWatch:
             completion_tokens=[each.tokens for each in rows],
             held_out=held_out,
         )
-        self._heard(seen)
+        self._report(seen)
 
     def happened(self, event: TrainingEvent) -> None:
         """Keep the metric of an evaluation until the next completions are sampled, by the same weights where it can be."""
@@ -173,10 +173,10 @@ class RunWatch:
                 known[monitor.name].thresholds = monitor.thresholds
         board.monitors = tuple(known.get(monitor.name, monitor) for monitor in configured)
 
-    def _heard(self, seen: Watched) -> None:
-        """Tell what the monitors say, and end the run where the configuration wants that."""
+    def _report(self, seen: Watched) -> None:
+        """Log what the monitors report, and end the run where the configuration says so."""
         counted = {"verdict": str(seen.verdict), "completions": seen.completions, "unreadable": seen.unreadable}
-        self._tell("watched", seen.step, {**counted, "readings": [_told(item) for item in seen.readings]})
+        self._tell("watched", seen.step, {**counted, "readings": [_log_row(item) for item in seen.readings]})
         acts = {Alarm.WARN: self._section.on_warn, Alarm.STOP: self._section.on_stop}
         for alarm in seen.alarms:
             if alarm.verdict in acts and acts[alarm.verdict] == "stop":
@@ -199,7 +199,7 @@ class RunWatch:
         self._watcher.happened(TrainingEvent(what, step, self._steps, facts))
 
 
-def _told(reading: Reading) -> dict[str, object]:
+def _log_row(reading: Reading) -> dict[str, object]:
     """Return a reading for the log; an infinite threshold, which JSON does not know, is null."""
     return {
         "monitor": reading.name,

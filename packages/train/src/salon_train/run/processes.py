@@ -60,7 +60,7 @@ class Processes:
             import_module("accelerate").PartialState(cpu=on_cpu, **patience)
 
     def agreed(self, action: Callable[[], T]) -> T:
-        """Return what an action gives, on every process; where it cannot be done on one of them, none goes on.
+        """Return what an action gives, on every process; where it cannot be done on one of them, none continues.
 
         Raises:
             SalonError: the action's own, or another process's, whose number it names.

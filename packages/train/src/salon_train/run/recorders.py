@@ -57,7 +57,7 @@ def add_recorders(setting: "Setting[Any]", watch: RunWatch | None, *, metric: st
 def recorder_of(setting: "Setting[Any]") -> "RolloutRecorder | None":
     """Return the recorder of completions in the store; None without a store.
 
-    A run that goes on is the same run in the store, whatever changes that does not shape its weights; one that was begun
+    A run that continues is the same run in the store, whatever changes that does not shape its weights; one that was begun
     again is another.
     """
     configuration, folder = setting.configuration, setting.folder

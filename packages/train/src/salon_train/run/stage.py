@@ -1,7 +1,7 @@
 """Run any stage: lock the folder, load the model, build and run the trainer, log the events.
 
 configuration ──► folder ──► model ──► make(setting): trainer ──► checkpoints, log, evaluation ──► FOLDER/<stage>/model
-A second call goes on from the last whole checkpoint, or says that the stage is finished.
+A second call continues from the last whole checkpoint, or says that the stage is finished.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -31,12 +31,12 @@ _NO_NUMBERS = ("step", "steps", "seconds")
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What a stage ended with.
+    """The result of a stage.
 
     Attributes:
         model: the folder of the weights or adapters, with the processor.
         steps: optimizer steps of the whole stage.
-        resumed_from: the step that this call went on from; None when it began.
+        resumed_from: the step that this call continued from; None when it began.
         evaluation: the last numbers on held-out pictures; empty without any.
         already: the stage had been finished before this call, which did nothing.
         first: the training numbers of the first step that was logged.
@@ -83,7 +83,7 @@ class HeldOutAnswers(Protocol):
     """A model's answers about what is held out."""
 
     def metrics(self) -> Mapping[str, float | None]:
-        """Return the numbers that are followed; None where one is undefined."""
+        """Return the numbers that are logged; None where one is undefined."""
 
     def write(self, path: Path) -> None:
         """Write the answers."""

@@ -2,7 +2,6 @@
 
     Ratio, DEFAULT_RATIO           how many examples of each bucket; 4:1:1:1:1
     MultiBucketPlan                examples, ratio and chunk size, checked; its chunks depend on seed, epoch and position alone
-    bucketed_indices               the same as one function
     Resampling                     how often hard positives are shown
     prompt_plan, PlannedSampler    the examples of a whole run, and the torch sampler that repeats them as TRL expects
 
@@ -14,15 +13,15 @@ from typing import TYPE_CHECKING
 from salon_taxonomy.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from salon_train.sampling.buckets import MultiBucketPlan, bucketed_indices
+    from salon_train.sampling.buckets import MultiBucketPlan
     from salon_train.sampling.draws import Resampling
     from salon_train.sampling.prompt_order import PlannedSampler, prompt_plan
     from salon_train.sampling.ratio import DEFAULT_RATIO, Ratio
 
-__all__ = ["DEFAULT_RATIO", "MultiBucketPlan", "PlannedSampler", "Ratio", "Resampling", "bucketed_indices", "prompt_plan"]
+__all__ = ["DEFAULT_RATIO", "MultiBucketPlan", "PlannedSampler", "Ratio", "Resampling", "prompt_plan"]
 
 _BY_MODULE = {
-    "buckets": ["MultiBucketPlan", "bucketed_indices"],
+    "buckets": ["MultiBucketPlan"],
     "draws": ["Resampling"],
     "prompt_order": ["PlannedSampler", "prompt_plan"],
     "ratio": ["DEFAULT_RATIO", "Ratio"],

@@ -116,7 +116,7 @@ class MultiBucketPlan:
 
         Note:
             A chunk depends on all before it. They are drawn and thrown away, a few microseconds for each
-            example; :meth:`stream` goes on from where it is.
+            example; :meth:`stream` continues from where it is.
         """
         stream = self.stream()
         self.advance(stream, epoch * self.chunks_per_epoch + start)
@@ -162,25 +162,6 @@ class MultiBucketPlan:
                 hint = "Take a smaller factor, a smaller chunk, or more examples."
                 times = self.resampling.factor
                 raise InputError(f"{problem} cannot be shown so often:", column="positive_factor", value=times, hint=hint)
-
-
-def bucketed_indices(
-    buckets: Sequence[Collection[str]], chunk_size: int, *, ratio: Ratio = DEFAULT_RATIO, seed: int = 0, epoch: int = 0
-) -> Iterator[int]:
-    """Yield the numbers of the examples in the order of one epoch; each ``chunk_size`` of them have the ratio.
-
-    Raises:
-        InputError: as :meth:`MultiBucketPlan.of`.
-
-    Example:
-        >>> buckets = [("normal",)] * 40 + [(bucket,) for bucket in DEFAULT_RATIO.buckets[1:]] * 10
-        >>> drawn = list(bucketed_indices(buckets, 8, seed=1))
-        >>> len(drawn), Counter(buckets[index][0] for index in drawn[:8])["normal"]
-        (80, 4)
-    """
-    plan = MultiBucketPlan.of(buckets, chunk_size=chunk_size, ratio=ratio, seed=seed)
-    for chunk in plan.chunks(epoch):
-        yield from chunk
 
 
 def _hard(marks: Sequence[bool] | None, buckets: Sequence[Collection[str]]) -> frozenset[int]:

@@ -136,11 +136,11 @@ class PolicyTrainer(Learning, _GrpoTrainer):  # type: ignore[misc]
         rows = [{name: values[place] for name, values in columns.items()} for place in range(len(texts))]
         return rows, {name: term.weight for name, term in terms.items()}
 
-    def _keep_beside(self, checkpoint: Path) -> None:
+    def _save_state(self, checkpoint: Path) -> None:
         if self.watch is not None and self.accelerator.is_main_process:
             self.watch.save(checkpoint)
 
-    def _go_on_from(self, checkpoint: Path) -> None:
+    def _restore_state(self, checkpoint: Path) -> None:
         if self.watch is not None:
             self.watch.load(checkpoint)
 
@@ -148,7 +148,7 @@ class PolicyTrainer(Learning, _GrpoTrainer):  # type: ignore[misc]
         every = self.args.steps_per_generation * self.num_iterations
         return self._step, self._buffered_inputs if self._step % every else None
 
-    def _go_on_sampling(self, micro_steps: int, waiting: Any) -> None:
+    def _restore_sampling(self, micro_steps: int, waiting: Any) -> None:
         self._step = micro_steps
         self._buffered_inputs = (
             None if waiting is None else import_module("accelerate.utils").send_to_device(waiting, self.accelerator.device)

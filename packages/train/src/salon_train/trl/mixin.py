@@ -66,7 +66,7 @@ class Learning(_Trainer):  # type: ignore[misc]  # its base is known only in the
             super()._save_checkpoint(model, trial)
             micro_steps, waiting = self._sampled_so_far()
             save_sampling(own, self.args.process_index, micro_steps=micro_steps, completions=waiting)
-            self._keep_beside(own)
+            self._save_state(own)
             self.accelerator.wait_for_everyone()
             if self.accelerator.is_main_process:
                 declare_whole(own, self.state.global_step, keep=self.checkpoints_kept, processes=self.args.world_size)
@@ -92,22 +92,22 @@ class Learning(_Trainer):  # type: ignore[misc]  # its base is known only in the
         super()._load_optimizer_and_scheduler(checkpoint)
         kept = None if checkpoint is None else load_sampling(Path(checkpoint), self.args.process_index)
         if kept is not None:
-            self._go_on_sampling(*kept)
+            self._restore_sampling(*kept)
         if checkpoint is not None:
-            self._go_on_from(Path(checkpoint))
+            self._restore_state(Path(checkpoint))
 
     def _sampled_so_far(self) -> tuple[int, Any]:
         """TRL's counter of micro-steps and the completions that wait; nothing for trainers that do not sample."""
         return 0, None
 
-    def _go_on_sampling(self, micro_steps: int, waiting: Any) -> None:
-        """Restore them."""
+    def _restore_sampling(self, micro_steps: int, waiting: Any) -> None:
+        """Read what :meth:`_sampled_so_far` returned."""
 
-    def _keep_beside(self, checkpoint: Path) -> None:
-        """Keep in a checkpoint what else this trainer goes on from."""
+    def _save_state(self, checkpoint: Path) -> None:
+        """Write what else this trainer continues from."""
 
-    def _go_on_from(self, checkpoint: Path) -> None:
-        """Restore it."""
+    def _restore_state(self, checkpoint: Path) -> None:
+        """Read what :meth:`_save_state` wrote."""
 
     # ---- silence
 

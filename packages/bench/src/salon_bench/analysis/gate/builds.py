@@ -93,7 +93,7 @@ def hold_builds(
                 hint = "Give runs, or folders of pictures."
                 raise InputError("has no pictures, which measures with a limit need", source=each, hint=hint)
         pictures = measured(files[0].files, files[1].files, plan, names=names, store=store, progress=progress)
-    found = gate(
+    result = gate(
         sides[0],
         sides[1],
         plan,
@@ -106,8 +106,8 @@ def hold_builds(
     times = [picture_seconds(each, side, store) for each, side in zip(names, sides, strict=True)]
     faster = speed(times[0], times[1], plan.level)
     inputs = [*([] if pictures is None else pictures.tables), *([] if battles is None else [battles])]
-    rows = gate_rows(found, sides[0], sides[1], plan, further=inputs, faster=next(iter(faster["faster"].to_list()), None))
-    return HeldBuilds(found, files[0], files[1], faster, rows, [] if pictures is None else _remarks(pictures))
+    rows = gate_rows(result, sides[0], sides[1], plan, further=inputs, faster=next(iter(faster["faster"].to_list()), None))
+    return HeldBuilds(result, files[0], files[1], faster, rows, [] if pictures is None else _remarks(pictures))
 
 
 def _remarks(pictures: Measured) -> list[str]:

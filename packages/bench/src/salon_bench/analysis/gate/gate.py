@@ -202,13 +202,15 @@ def gate(
     """
     rules = plan.of_scores(sorted({*base["dimension"]}), has_battles=battles is not None)
     measures = of_scores(base, new, rules, names) if rules else []
-    taken = pictures or Measured(pl.DataFrame(), pl.DataFrame())
-    untaken = plan.of_pictures.keys() - taken.names
+    measured_pictures = pictures or Measured(pl.DataFrame(), pl.DataFrame())
+    untaken = plan.of_pictures.keys() - measured_pictures.names
     if untaken:
         raise InputError("this measure needs the pictures of both builds:", value=min(untaken))
-    measures += of_pictures(taken.against, {name: rule for name, rule in plan.of_pictures.items() if name in IDENTITY})
-    if taken.diversity is not None:
-        measures.append(of_diversity(taken.diversity, plan.measures[DIVERSITY]))
+    measures += of_pictures(
+        measured_pictures.against, {name: rule for name, rule in plan.of_pictures.items() if name in IDENTITY}
+    )
+    if measured_pictures.diversity is not None:
+        measures.append(of_diversity(measured_pictures.diversity, plan.measures[DIVERSITY]))
     if battles is not None:
         if PREFERRED not in plan.measures:
             raise InputError("battles need a measure of the plan:", value=f"[measures.{PREFERRED}]")
@@ -218,10 +220,10 @@ def gate(
             if battles.is_empty():
                 raise InputError("no battle is about a prompt of the builds, such as", source="battles", value=min(known))
         measures.append(of_battles(battles, plan.measures[PREFERRED], *(models or names), known))
-    if not measures and taken.sets.is_empty():
+    if not measures and measured_pictures.sets.is_empty():
         hint = "Judge both builds (`salon bench run`); of pictures alone a plan needs limits."
         raise InputError("has no score", source=names[0], hint=hint)
-    return Gate(_table(measures, taken.sets, plan), _worst(measures), *names, plan.level, plan.primary, measures)
+    return Gate(_table(measures, measured_pictures.sets, plan), _worst(measures), *names, plan.level, plan.primary, measures)
 
 
 def _table(measures: Sequence[PairedMeasure], sets: pl.DataFrame, plan: GatePlan) -> pl.DataFrame:

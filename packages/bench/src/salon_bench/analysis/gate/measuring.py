@@ -108,8 +108,10 @@ def measured(
     against = between(base, new, pixels, names=names, progress=progress) if pixels else pl.DataFrame(schema=_SCHEMA)
     if function is None:
         return Measured(against, pl.DataFrame())
-    found = _by_features(paired_files(base, new, names), _KeptFeatures(function, store), of_features, plan.level, progress)
-    return Measured(pl.concat([against, found.against], how="diagonal"), found.sets, found.diversity)
+    by_features = _by_features(
+        paired_files(base, new, names), _KeptFeatures(function, store), of_features, plan.level, progress
+    )
+    return Measured(pl.concat([against, by_features.against], how="diagonal"), by_features.sets, by_features.diversity)
 
 
 def _by_features(
@@ -121,12 +123,12 @@ def _by_features(
 ) -> Measured:
     sides: list[list[NDArray[np.float64] | str]] = []
     for place in range(2):
-        found: list[NDArray[np.float64] | str] = []
+        features: list[NDArray[np.float64] | str] = []
         for start in range(0, len(pairs), _BATCH):
-            found += kept.of([pair[place] for pair in pairs[start : start + _BATCH]])
+            features += kept.of([pair[place] for pair in pairs[start : start + _BATCH]])
             if progress is not None:
-                progress(place * len(pairs) + len(found), 2 * len(pairs))
-        sides.append(found)
+                progress(place * len(pairs) + len(features), 2 * len(pairs))
+        sides.append(features)
     kept.save()
     rows = [_likeness(pair, *both) for pair, *both in zip(pairs, *sides, strict=True)] if SIMILARITY in measures else []
     alike = pl.DataFrame(rows, schema=_SCHEMA, orient="row")

@@ -42,7 +42,7 @@ MOST_PROMPTS: Final = 10_000
 """Beyond which no number is given."""
 _FEW_LEVELS: Final = 3
 _NEAR: Final = 0.02
-"""How near the simulated power shall come to the one that is wanted."""
+"""Accepted distance of the simulated power from the wanted one."""
 _TRIES: Final = 8
 _LEAST: Final = 8
 """Prompts of a pilot."""

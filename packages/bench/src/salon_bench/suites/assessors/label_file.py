@@ -76,7 +76,7 @@ def read_labels(path: Path, *, truth: bool = False) -> LabelFile:
         image = image_id(row)
         images.add(image)
         if image in outcomes:
-            raise InputError("the image stands twice:", source=path, row=row.number, value=image)
+            raise InputError("the image occurs twice:", source=path, row=row.number, value=image)
         column = _first(row, TRUTH_COLUMNS if truth else ANSWER_COLUMNS)
         outcome = labels_in(row.cells[column])
         if truth and isinstance(outcome, Unparsed):

@@ -49,7 +49,7 @@ class MagicDataRow:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableRow:
-    """A row that cannot be used: where it stands, in which split, and why.
+    """A row that cannot be used: its number, its split and the reason.
 
     Attributes:
         source: the file.
@@ -57,7 +57,7 @@ class UnreadableRow:
         split: as in :class:`MagicDataRow`.
         problem: row, column and what is wrong, in one clause.
         column: the column at fault; None when it is the row as a whole.
-        value: what stands there; None where nothing does.
+        value: the value of the column; None where it is empty.
     """
 
     source: Path

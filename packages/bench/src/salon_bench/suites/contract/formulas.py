@@ -160,7 +160,7 @@ class Formula:
             facts: the columns of the prompt.
 
         Raises:
-            InputError: a text stands where a number is needed, or a name is neither a number nor a column.
+            InputError: a text is used as a number, or a name is neither a number nor a column.
         """
         known = {name.replace("-", "_"): verdict for name, verdict in numbers.items()}
         try:
@@ -186,7 +186,7 @@ class Formula:
             facts: the columns of the prompt.
 
         Raises:
-            InputError: a text may stand where a number is needed, or a name is neither a number nor a column.
+            InputError: a text may be used as a number, or a name is neither a number nor a column.
 
         Example:
             >>> Formula("done if done == 1 else 'none'").check(["done"], {})

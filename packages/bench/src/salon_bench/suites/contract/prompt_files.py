@@ -214,7 +214,7 @@ def _files(row: TableRow, prompt_id: str, role: MediaRole, *, needed: bool) -> I
     """Yield the files of a role of one row.
 
     Raises:
-        InputError: there is none though one is needed, or a file is missing, lies elsewhere or is another one.
+        InputError: a needed file is not named, or a file is missing, outside of the folder or changed.
     """
     if needed and role.value not in row.cells:
         raise row.missing(role.value)

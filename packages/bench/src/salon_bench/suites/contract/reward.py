@@ -77,7 +77,7 @@ class SuiteReward(AskingReward):
 
     Raises:
         InputError: for a suite that no single completion can be paid by, without a judge that is needed, for a scale, a limit
-            or an abstention that is none, or when the suite's prompts cannot be read.
+            or an unknown abstention, or when the suite's prompts cannot be read.
     """
 
     suite: Suite

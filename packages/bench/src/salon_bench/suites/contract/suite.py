@@ -138,7 +138,7 @@ class Case:
         return ids[-1] if len(ids) == 1 or (ids and all(file.turn for file in self.pictures)) else None
 
     def score(self, task: str, dimension: str, verdict: Verdict[float]) -> Score:
-        """Return a row of ``scores`` about this case; an ``Unscored`` verdict becomes a row with its reason."""
+        """Return a row of ``scores`` about this case; an ``Unscored`` verdict becomes a row with its reason, true is 1."""
         return Score(
             run_id=self.context.run_id,
             suite=self.suite,

@@ -64,7 +64,7 @@ class DpgBench(SuiteBase):
         counted = _counted(asked, raw)
         verdicts_shown = raw if self._released else counted
         rows = [
-            case.score(str(fact["category"]), each.step, _number(verdicts_shown[each.step]))
+            case.score(str(fact["category"]), each.step, verdicts_shown[each.step])
             for fact, each in zip(facts, asked, strict=True)
         ]
         missing = next((verdict for verdict in counted.values() if isinstance(verdict, Unscored)), None)
@@ -110,10 +110,6 @@ def _counted(asked: Sequence[PictureQuestion], raw: Mapping[str, Verdict[bool]])
     for question in asked:
         counted[question.step] = under_parents(raw[question.step], [counted[name] for name in question.needs])
     return counted
-
-
-def _number(verdict: Verdict[bool]) -> Verdict[float]:
-    return Scored(float(verdict.value)) if isinstance(verdict, Scored) else verdict
 
 
 def _worth(row: Score) -> float | None:

@@ -69,18 +69,17 @@ def conditions(facts: Mapping[str, Any]) -> Iterator[Condition]:
         yield Condition(f"exclude-{number}", _presence(clause["class"], clause["count"]), wanted=False)
 
 
-def drawn_prompts(suite: str, *, per_tag: int = 20, seed: int = 0) -> list[SuitePrompt]:
-    """Return prompts of the six tasks about drawn shapes, for trying the suite without data.
+def drawn_prompts(suite: str, *, seed: int = 0) -> list[SuitePrompt]:
+    """Return 20 prompts of each of the six tasks about drawn shapes, for trying the suite without data.
 
     Args:
         suite: the suite's name.
-        per_tag: prompts of each task.
         seed: of the draws.
     """
     chance = random.Random(f"geneval {seed}")  # noqa: S311  (no secret)
     prompts = []
     for tag in TAGS:
-        for number in range(per_tag):
+        for number in range(20):
             one, other = chance.sample([str(shape) for shape in Shape], 2)
             red, blue = chance.sample([str(colour) for colour in Colour], 2)
             text, facts = _drawn(tag, one, other, red, blue, chance)

@@ -190,19 +190,19 @@ def winner_of(verdict: Verdict[SideVerdict], side: Side) -> Verdict[Winner]:
 
 
 def final_of(first: Verdict[Winner], second: Verdict[Winner], rule: OrderRule) -> Verdict[Winner]:
-    """Return what a battle comes to; without both showings it has no verdict."""
+    """Return the outcome of a battle; without both showings it has no verdict."""
     if isinstance(first, Unscored):
         return first
     return second if isinstance(second, Unscored) else combined(first.value, second.value, rule)
 
 
 def _points_of(winner: Verdict[Winner]) -> Verdict[float]:
-    """Return what an outcome brings model a."""
+    """Return the points that an outcome gives to model a."""
     return Scored(POINTS[winner.value]) if isinstance(winner, Scored) else winner
 
 
 def _mean(winners: Sequence[Verdict[Winner]]) -> Verdict[float]:
-    """Return what two showings bring model a on average; a reason when one of them is missing."""
+    """Return the mean of the points that two showings give to model a; a reason when one of them is missing."""
     points = [_points_of(winner) for winner in winners]
     for verdict in points:
         if isinstance(verdict, Unscored):
@@ -211,7 +211,7 @@ def _mean(winners: Sequence[Verdict[Winner]]) -> Verdict[float]:
 
 
 def _left(verdict: Verdict[SideVerdict]) -> Verdict[float]:
-    """Return what a showing brought the picture on the left."""
+    """Return the points that a showing gave to the picture on the left."""
     points: Mapping[SideVerdict, float] = {SideVerdict.LEFT: 1.0, SideVerdict.RIGHT: 0.0}
     return Scored(points.get(verdict.value, 0.5)) if isinstance(verdict, Scored) else verdict
 

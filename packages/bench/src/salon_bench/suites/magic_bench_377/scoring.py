@@ -107,7 +107,7 @@ def summarize_battles(scores: pl.DataFrame, rule: OrderRule = OrderRule.TIE) -> 
 
 
 def _leaning(mine: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per battle: what the left picture got in the ``first`` and the ``second`` showing; null: no verdict."""
+    """Return one row per battle: the left picture's points in the ``first`` and the ``second`` showing; null: no verdict."""
     key = ["task", "prompt_id", "generation_id"]
     columns = [pl.col("value").filter(pl.col("dimension") == name).first().alias(name) for name in SHOWINGS]
     return mine.group_by(key).agg(columns).sort(key, nulls_last=True)

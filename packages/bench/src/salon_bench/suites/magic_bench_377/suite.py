@@ -95,12 +95,11 @@ class MagicBench377(PromptFileSuite):
         for point, demand in checks:
             question = self.questions.check(case.image, prompt=text, point=point, demand=demand)
             met: Verdict[bool] = yield Inquiry(f"check:{point}", question, parse_check)
-            value = Scored(float(met.value)) if isinstance(met, Scored) else met
-            rows.append(case.score(TEST_POINTS, points()[point].name, value))
+            rows.append(case.score(TEST_POINTS, points()[point].name, met))
         for dimension in MarkDimension:
             question = self.questions.mark(case.image, dimension, prompt=text)
             mark: Verdict[int] = yield Inquiry(f"mark:{dimension.template}", question, parse_mark)
-            rows.append(case.score(MOS, dimension, Scored(float(mark.value)) if isinstance(mark, Scored) else mark))
+            rows.append(case.score(MOS, dimension, mark))
             if isinstance(mark, Scored):
                 rows.append(_rating(case, dimension, mark.value))
         return rows

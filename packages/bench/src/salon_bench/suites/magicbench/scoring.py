@@ -182,8 +182,8 @@ def _notes(pictures: pl.DataFrame, scores: pl.DataFrame, fidelity: Fidelity, one
         "released": "Counted by the rules of the released script: Human, Animal and Object count flags on images of all "
         "classes, and an image whose assessment cannot be read is left out even when its subject is missing.",
     }[fidelity]
-    nobody = pictures.height - there
-    unknown = f" Of {nobody} more it is not known: no picture, or no reply." if nobody else ""
+    unscored = pictures.height - there
+    unknown = f" Of {unscored} more it is not known: no picture, or no reply." if unscored else ""
     yield f"{absent} of {there} images lack their subject.{unknown}"
     yield from reasons_sentence(scores.filter(pl.col("dimension") == str(Dimension.OVERALL)), "Left out")
     wilson = "Wilson's score intervals, 95%"

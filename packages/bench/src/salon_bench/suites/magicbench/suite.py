@@ -117,7 +117,7 @@ class MagicBench(SuiteBase):
 
     def _rows(self, case: Case, present: Verdict[bool], assessment: Verdict[MagicMirrorAnswer] | None) -> list[Record]:
         task = str(case.facts["detail_class"])
-        rows: list[Record] = [case.score(task, Dimension.SUBJECT, _number(present))]
+        rows: list[Record] = [case.score(task, Dimension.SUBJECT, present)]
         if assessment is not None:
             rows.append(case.score(task, Dimension.NORMAL, _normal(assessment)))
             rows += [case.score(task, dimension, _free_of(label, assessment)) for dimension, label in COUNTED_LABELS.items()]
@@ -125,10 +125,6 @@ class MagicBench(SuiteBase):
                 rows += _labels(case, assessment.value)
         rows.append(case.score(task, Dimension.OVERALL, _overall(present, assessment, self.rules)))
         return rows
-
-
-def _number(verdict: Verdict[bool]) -> Verdict[float]:
-    return Scored(float(verdict.value)) if isinstance(verdict, Scored) else verdict
 
 
 def _normal(assessment: Verdict[MagicMirrorAnswer]) -> Verdict[float]:

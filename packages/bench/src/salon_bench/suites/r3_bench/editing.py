@@ -37,12 +37,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """What the editing stage came to.
+    """The outcome of the editing stage.
 
     Attributes:
         run_id: the run in the store.
         states: how many misaligned rows came to each end (``made``, ``not_needed``, reasons).
-        attempted: pictures that were asked for now.
         open: edits whose call failed, or that were left when the run was stopped; a later start asks for them.
         stopped: why the run ended early, a limit or Ctrl-C; None when it did not.
         progress: the last of its moments.
@@ -50,7 +49,6 @@ class Edited:
 
     run_id: str
     states: Mapping[str, int]
-    attempted: int
     open: int
     stopped: str | None = None
     progress: RunProgress = field(default_factory=RunProgress)
@@ -80,8 +78,8 @@ def said_by(scores: "pl.DataFrame", assessments: "pl.DataFrame") -> dict[str, Ve
 def write_explanations(space: Workspace, verdicts: Mapping[str, Verdict[R3Answer]]) -> None:
     """Write the rows for the third stage, with the policy's replies; missing ones are ``abstained``."""
     rows = space.staged("reflect")
-    nobody = Unscored(Reason.ABSTAINED, "the policy was not asked")
-    write_staged(space.file("explanations"), [replace(row, said=verdicts.get(row.item.idx, nobody)) for row in rows])
+    unasked = Unscored(Reason.ABSTAINED, "the policy was not asked")
+    write_staged(space.file("explanations"), [replace(row, said=verdicts.get(row.item.idx, unasked)) for row in rows])
 
 
 async def edit_pictures(
@@ -97,7 +95,7 @@ async def edit_pictures(
     fold: Fold = fold_here,
     on_start: Callable[[RunSession], None] | None = None,
 ) -> Edited:
-    """Carry out every instruction, and leave the rows for the fourth stage. A second call goes on where the first ended.
+    """Carry out every instruction, and leave the rows for the fourth stage. A second call continues where the first ended.
 
     Args:
         space: with the first stage run.
@@ -136,8 +134,7 @@ async def edit_pictures(
         states[str(row.edit)] = states.get(str(row.edit), 0) + 1
     write_staged(space.file("images"), done)
     left = len(rows) - session.done
-    calls = session.spending.calls
-    return Edited(run.run_id, dict(sorted(states.items())), calls, left, session.stopped, session.progress())
+    return Edited(run.run_id, dict(sorted(states.items())), left, session.stopped, session.progress())
 
 
 async def _edited(

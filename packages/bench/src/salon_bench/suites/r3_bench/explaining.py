@@ -68,8 +68,7 @@ class Explaining(StagedSuite):
         elif not verdict.value.explanation.strip():
             score = Scored(0.0)
         else:
-            same: Verdict[bool] = yield equivalent(case.prompt.text, str(case.facts["truth"]), verdict.value.explanation)
-            score = Scored(float(same.value)) if isinstance(same, Scored) else same
+            score = yield equivalent(case.prompt.text, str(case.facts["truth"]), verdict.value.explanation)
         return [case.score(str(case.facts["category"]), S_REF, score)]
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:

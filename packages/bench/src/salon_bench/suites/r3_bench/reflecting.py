@@ -7,20 +7,16 @@ The judge of this run is the policy under test. R³-Bench, section 2.1.
 """
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from salon_bench.suites.contract.base import SuiteBase
-from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary
-from salon_bench.suites.r3_bench.questions import reflect, words_version
+from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, Summary
+from salon_bench.suites.r3_bench.questions import reflect
 from salon_bench.suites.r3_bench.scoring import lines_of
-from salon_bench.suites.r3_bench.staged import staged_prompts
+from salon_bench.suites.r3_bench.staged import StagedSuite
 from salon_judges.media import PicturePolicy
 from salon_rewards import illusory
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.answers.reading import Fidelity, checked_fidelity
-from salon_taxonomy.digest import digest
 from salon_taxonomy.records import Record
 from salon_taxonomy.verdict import Scored, Verdict
 
@@ -36,10 +32,9 @@ TAXONOMY: Final = "r3"
 MATCHES: Final = "matches"
 """The label: present when the policy says that the picture matches; the explanation is the rest of its reply, as JSON."""
 _PIXELS: Final = 1088 * 1088  # R³-Bench, Table 11
-_RULES_VERSION: Final = 1
 
 
-class Reflecting(SuiteBase):
+class Reflecting(StagedSuite):
     """The suite of the first stage: ``r3-reflect``, and ``r3-reflect-released`` with the script's reading of replies.
 
     Args:
@@ -49,6 +44,7 @@ class Reflecting(SuiteBase):
         InputError: for another fidelity.
     """
 
+    words = "reflect"
     pictures = PicturePolicy(most_pixels=_PIXELS)
     reward = RewardSpec(lambda row: row.value if row.dimension == VERDICT else None, answers=True)
 
@@ -59,19 +55,6 @@ class Reflecting(SuiteBase):
     def name(self) -> str:
         """As the entry points call it."""
         return f"r3-reflect{'-released' * (self.fidelity == 'released')}"
-
-    @property
-    def version(self) -> str:
-        """A digest of words and rules."""
-        return digest(self.name, {"words": words_version("reflect"), "rules": _RULES_VERSION})
-
-    def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
-        """Return the rows of the user's file; Salon ships none.
-
-        Raises:
-            InputError: without a file, or when it is wrong.
-        """
-        return staged_prompts(source, self.name)
 
     def examine(self, case: Case) -> Examination:
         """Ask the policy once."""

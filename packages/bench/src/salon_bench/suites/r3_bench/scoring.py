@@ -49,7 +49,7 @@ def lines_of(scores: "pl.DataFrame", dimension: str, metric: str, denominator: D
         dimension: which of them.
         metric: what the lines call it.
         denominator: all rows (one without a verdict counts 0), or those that have a verdict.
-        share: the values are 0 or 1: Wilson's interval; else a percentile bootstrap over rows, from two rows on.
+        share: the values are 0 or 1: Wilson's interval; else Student's t over rows.
     """
     import polars as pl
 

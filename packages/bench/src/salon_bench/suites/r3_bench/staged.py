@@ -46,7 +46,7 @@ class Staged:
 
 
 class StagedSuite(SuiteBase):
-    """A suite of one of the judged stages; its prompts are the rows that an earlier stage left.
+    """A suite of one of the judged stages; its prompts are the user's rows, or those that an earlier stage left.
 
     Attributes:
         words: the templates of its questions.
@@ -60,23 +60,14 @@ class StagedSuite(SuiteBase):
         return digest(self.name, {"words": words_version(self.words), "rules": _RULES_VERSION})
 
     def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
-        """Return the rows of an earlier stage.
+        """Return the rows of a file; ``scenario`` is the category, the facts have all else.
 
         Raises:
             InputError: without a file, or when it is wrong.
         """
-        return staged_prompts(source, self.name)
-
-
-def staged_prompts(source: Path | None, suite: str) -> UsableRows[SuitePrompt]:
-    """Return a stage's rows as prompts of a suite; ``scenario`` is the category, the facts have all else.
-
-    Raises:
-        InputError: without a file, or when it is wrong.
-    """
-    hint = "Give your copy of the released rows, or draw some: salon synthetic scenes generate --output DIR"
-    file = given(source, "R³-Bench needs a file of rows", hint)
-    return read_staged(file).map(lambda row: _prompt(row, suite))
+        hint = "Give your copy of the released rows, or draw some: salon synthetic scenes generate --output DIR"
+        file = given(source, "R³-Bench needs a file of rows", hint)
+        return read_staged(file).map(lambda row: _prompt(row, self.name))
 
 
 def read_staged(path: Path, images: Path | None = None) -> UsableRows[Staged]:

@@ -55,7 +55,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """Everything that a prompt is joined from; every pool has at least one entry, and no entry stands twice.
+    """Everything that a prompt is joined from; every pool has at least one entry, and no entry occurs twice.
 
     Attributes:
         entities: by sub-category.
@@ -117,7 +117,7 @@ def _each_once(entries: list[str], key: str, path: Path) -> None:
     seen: set[str] = set()
     for entry in entries:
         if entry.casefold() in seen:
-            raise InputError("stands twice:", source=path, key=key, value=entry)
+            raise InputError("occurs twice:", source=path, key=key, value=entry)
         seen.add(entry.casefold())
 
 

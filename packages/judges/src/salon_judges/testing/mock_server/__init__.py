@@ -6,7 +6,7 @@ as a command.
 """
 
 from salon_judges.testing.mock_server.faults import FaultRates, Latency, ServerFault
-from salon_judges.testing.mock_server.rules import Asked, Rule, by_image, drawn, echo, fixed
+from salon_judges.testing.mock_server.rules import Asked, Rule, drawn, echo, fixed
 from salon_judges.testing.mock_server.script import Script, ScriptLine, read_lines
 from salon_judges.testing.mock_server.server import MockServer, ReceivedRequest, serving
 from salon_judges.testing.mock_server.stats import Stats
@@ -22,7 +22,6 @@ __all__ = [
     "ScriptLine",
     "ServerFault",
     "Stats",
-    "by_image",
     "drawn",
     "echo",
     "fixed",

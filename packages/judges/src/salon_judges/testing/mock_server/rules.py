@@ -8,7 +8,7 @@ import binascii
 import hashlib
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -113,15 +113,5 @@ def drawn(choices: Sequence[str], *, seed: int = 0) -> Rule:
 
     def answer(asked: Asked) -> str:
         return random.Random(f"{seed} {asked.sha256}").choice(texts)  # noqa: S311 - a mock draws, it hides nothing
-
-    return answer
-
-
-def by_image(answers: Mapping[str, str], *, otherwise: str = "") -> Rule:
-    """Return the text that belongs to the first picture of the request, found by the SHA-256 of its file."""
-
-    def answer(asked: Asked) -> str:
-        images = asked.image_sha256s
-        return answers.get(images[0], otherwise) if images else otherwise
 
     return answer

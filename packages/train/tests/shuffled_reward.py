@@ -1,4 +1,4 @@
-"""A reward that knows nothing, for the control: what rises with it rises by itself."""
+"""A control reward without information: what rises under it also rises without a reward."""
 
 import random
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from salon_rewards import MagicMirrorTotal
 
 @dataclass(frozen=True)
 class ShuffledMagicMirror:
-    """MagicMirror's rewards of a batch, dealt out to its completions at random; a batch always gets the same deal.
+    """MagicMirror's rewards of a batch, shuffled over its completions; equal batches are shuffled alike.
 
     Range: 0 to 15. Column: ``truth``.
 
@@ -25,5 +25,5 @@ class ShuffledMagicMirror:
     def __call__(self, completions: Sequence[Any], **columns: Any) -> list[float | None]:
         """Return one number per completion, earned by another."""
         paid = list(MagicMirrorTotal()(completions, **columns))
-        random.Random(repr(completions)).shuffle(paid)  # noqa: S311 - no secret
+        random.Random(repr(completions)).shuffle(paid)
         return paid
