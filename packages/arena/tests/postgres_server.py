@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -39,7 +40,7 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start, and wait until it answers."""
-        options = f"-k {self.folder} -c listen_addresses=''"
+        options = f"-k {shlex.quote(str(self.folder))} -c listen_addresses=''"
         self._run("pg_ctl", "-D", str(self.folder / "data"), "-w", "-l", str(self.folder / "log"), "-o", options, "start")
 
     def stop(self, mode: str = "immediate") -> None:

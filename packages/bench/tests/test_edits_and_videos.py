@@ -104,7 +104,7 @@ def generate(*more: object, file: str = "prompts.jsonl") -> Result:
 
 
 def program(*placeholders: str, file: str = "mygen.py") -> str:
-    return f"{shlex.quote(sys.executable)} {Path(file).absolute()} {{prompt_file}} {{output}} {' '.join(placeholders)}"
+    return f"{shlex.quote(sys.executable)} {shlex.quote(str(Path(file).absolute()))} {{prompt_file}} {{output}} {' '.join(placeholders)}"
 
 
 def manifest() -> list[dict[str, object]]:

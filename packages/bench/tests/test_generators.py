@@ -67,7 +67,7 @@ def generate(*more: object, prompts: str = "prompts.txt") -> Result:
 
 
 def command(folder: Path) -> str:
-    return f"{shlex.quote(sys.executable)} {folder / 'mygen.py'} {{prompt_file}} {{output}} {{seed}}"
+    return f"{shlex.quote(sys.executable)} {shlex.quote(str(folder / 'mygen.py'))} {{prompt_file}} {{output}} {{seed}}"
 
 
 def manifest(folder: Path) -> list[dict[str, object]]:
@@ -432,6 +432,6 @@ def test_a_picture_that_is_too_large_or_lies_elsewhere_is_not_read(folder: Path)
         "if sys.argv[3] == '0':\n    os.symlink(os.path.abspath('elsewhere.png'), output)\n"
         "else:\n    os.truncate(os.open(output, os.O_CREAT | os.O_RDWR), 1 << 40)\n"
     )
-    command = f"{shlex.quote(sys.executable)} {folder / 'odd.py'} {{prompt_file}} {{output}} {{seed}}"
+    command = f"{shlex.quote(sys.executable)} {shlex.quote(str(folder / 'odd.py'))} {{prompt_file}} {{output}} {{seed}}"
     made = generate("--command", command, "--samples", 2)
     assert made.exit_code == 1 and "outside the folder" in made.output and "at most" in made.output, made.output
