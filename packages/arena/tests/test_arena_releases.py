@@ -14,7 +14,7 @@ from small_arena import MODELS, PROMPTS, Clock, write_material
 from sqlalchemy import select
 from test_arena_labels import FACE, HAND, join, label_all, marks
 
-from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, read_material
+from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, export_answers, read_material
 from salon_arena.forms import check_task, panel_task
 from salon_arena.label_studio import import_annotations, read_annotations
 from salon_arena.labels import LabelTask, label_states
@@ -32,6 +32,7 @@ from salon_judges.formats.artifact_bench_options import offer
 from salon_judges.formats.magic_bench_377_prompts import read_prompts
 from salon_judges.formats.r3_bench import read_items
 from salon_ranking.opinion import Checks, MosRatings
+from salon_store import ResultStore
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.taxonomy import Taxonomy
 
@@ -166,6 +167,9 @@ def test_a_file_that_was_another_one_for_one_of_its_raters_is_left_out(
         done = release(experts, "magicmirror", tmp_path / f"release-{len(options)}", **options)
         assert (done.rows, len(done.left_out)) == (11, 1)
         assert "different versions" in done.left_out[0]
+    export_answers(experts, tmp_path / "store")
+    stored = ResultStore.open(tmp_path / "store").read("assessments").collect()
+    assert stored.group_by(pl.col("judge") == "agreed").len().sort("judge")["len"].to_list() == [36, 11]
 
 
 def write_rows(folder: Path, count: int = 4) -> Path:

@@ -788,7 +788,11 @@ def test_the_released_reading_of_a_suite_file_is_a_suite_of_its_own_that_runs_re
         ),
         (
             'released.question = [{ id = "beauty", missing = 1 }, 3]',
-            "key 'released': changes a question once, by its id; there is a further 3",
+            "key 'released': changes a question once, by its id; there is a further '3'",
+        ),
+        (
+            'released.question = [{ id = "beauty" }, [1]]',
+            "key 'released': changes a question once, by its id; there is a further '\\[1\\]'",
         ),
     ],
 )

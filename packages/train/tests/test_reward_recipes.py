@@ -231,6 +231,9 @@ def test_wrong_recipes_are_named(tmp_path: Path) -> None:
     none = CliRunner().invoke(main, words)
     assert none.exit_code == 2 and "--backbone" in none.stderr
     (tmp_path / "own.toml").write_text('[backbone]\nname = "m"\n[learning]\nspeed = 3\n')
+    (tmp_path / "flat.toml").write_text('backbone = "openai/clip"\n')
+    flat = CliRunner().invoke(main, [*words, "--recipe", str(tmp_path / "flat.toml")])
+    assert (flat.exit_code, "Write [backbone]" in flat.output) == (2, True), flat.output
     wrong = CliRunner().invoke(main, [*words, "--recipe", str(tmp_path / "own.toml")])
     assert wrong.exit_code == 2 and "learning.speed" in wrong.stderr
     with pytest.raises(InputError, match="fix_rate"):

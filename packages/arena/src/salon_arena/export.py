@@ -161,7 +161,11 @@ def _answers_to_labels(
     """Return one row per label of each rater; and, by the judge ``agreed``, per accepted label."""
     assessments: dict[str, Assessment] = {}
     states = database.read(label_states)
-    for row in database.read(lambda connection: list(connection.execute(_LABELS))):
+    rows = database.read(lambda connection: list(connection.execute(_LABELS)))
+    seen: dict[str, set[str]] = {}
+    for row in rows:
+        seen.setdefault(row.subject, set()).add(row.digests)
+    for row in rows:
         payload = json.loads(row.payload)
         prompts[payload["prompt_id"]] = _prompt(payload)
         [generation] = _generations(row, payload)
@@ -171,7 +175,7 @@ def _answers_to_labels(
             (row.rater_id, mark["label"], json.dumps(mark, ensure_ascii=False)) for mark in marks
         ]
         state = states[row.subject]
-        if state.state == "accepted":
+        if state.state == "accepted" and len(seen[row.subject]) == 1:  # else raters agreed about different files
             labelled += [(AGREED, label, None) for label in sorted(state.agreed or {NORMAL})]
         for judge, label, words in labelled:
             name = {"arena": database.arena_id, "generation": generation.generation_id, "judge": judge, "label": label}

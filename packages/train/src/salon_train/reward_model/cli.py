@@ -116,7 +116,12 @@ def _recipe(name: str) -> dict[str, Any]:
 
     file = Path(name)
     if file.is_file():
-        return parse_toml(read_text(file), source=file)
+        values = parse_toml(read_text(file), source=file)
+        for section, settings in values.items():
+            if not isinstance(settings, dict):
+                hint = f"Write [{section}], and its settings below."
+                raise InputError("must be a table, not", source=file, key=section, value=settings, hint=hint)
+        return values
     presets = {each: parse_toml(preset(each), source=Path(each)) for each in preset_names()}
     recipes = {each: values for each, values in presets.items() if "backbone" in values}
     if name not in recipes:

@@ -660,7 +660,7 @@ def _changed(document: Mapping[str, Any], changes: object, path: Path) -> dict[s
         if odd:
             raise InputError(f"changes a {key} that the file does not have:", source=path, key=_RELEASED, value=odd[0])
         if len(new) < len(changes[key]):
-            ids = [str(each.get("id")) if isinstance(each, dict) else each for each in changes[key]]
+            ids = [str(each.get("id") if isinstance(each, dict) else each) for each in changes[key]]
             odd = [each for place, each in enumerate(ids) if each not in new or each in ids[:place]]
             raise InputError(f"changes a {key} once, by its id; there is a further", source=path, key=_RELEASED, value=odd[0])
         whole[key] = [{**each, **new.get(str(each.get("id")), {})} for each in _tables(document.get(key))]
