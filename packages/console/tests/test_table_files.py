@@ -5,6 +5,7 @@ import html
 import json
 import math
 import re
+import sys
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import pairwise
@@ -387,3 +388,14 @@ def test_a_listing_is_said_in_words() -> None:
     assert listing_cells({**row, "listed": False, "matches_needed": 1}) == ["18.2", "0.1", "no: about 1 more match"]
     assert listing_cells({**row, "listed": False, "matches_needed": 1200}) == ["18.2", "0.1", "no: about 1,200 more matches"]
     assert listing_cells({**row, "listed": None}) == ["–", "–", "baseline"]
+
+
+@pytest.mark.parametrize(
+    ("terminal", "columns", "width"), [(False, "", 77), (False, "50", 50), (False, "wide", 77), (True, "50", 50)]
+)
+def test_a_console_is_as_wide_as_the_terminal_or_columns_say_and_else_as_asked(
+    monkeypatch: pytest.MonkeyPatch, terminal: bool, columns: str, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    assert console_of(77).width == width
