@@ -117,6 +117,8 @@ def touching(package: str, data: Path) -> dict[tuple[str, int], list[str]]:
     for (file, _), names in lines.items():
         of_file[file] |= set(names)
     for file, names in of_file.items():  # what is run when a file is imported may matter to any test that touches the file
+        if not file.endswith(".py"):  # a template
+            continue
         within = in_functions((source / file).read_text("utf-8"))
         for key in [key for key in {*imported, *lines} if key[0] == file and key[1] not in within]:
             lines[key] = list(names)
