@@ -116,9 +116,19 @@ def touching(package: str, data: Path) -> dict[tuple[str, int], list[str]]:
     of_file: dict[str, set[str]] = defaultdict(set)
     for (file, _), names in lines.items():
         of_file[file] |= set(names)
-    for file, row in imported:  # what is run when the file is imported may matter to any test that touches the file
-        lines[file, row] = lines.get((file, row)) or list(of_file[file])
+    for file, names in of_file.items():  # what is run when a file is imported may matter to any test that touches the file
+        if not file.endswith(".py"):  # a template
+            continue
+        within = in_functions((source / file).read_text("utf-8"))
+        for key in [key for key in {*imported, *lines} if key[0] == file and key[1] not in within]:
+            lines[key] = list(names)
     return {line: list(in_turn(names, touched)) for line, names in lines.items()}
+
+
+def in_functions(text: str) -> set[int]:
+    """Return the lines of the bodies of functions: those that are not run when the file is imported."""
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return {row for node in functions for row in range(node.body[0].lineno, (node.end_lineno or 0) + 1)}
 
 
 def in_turn(names: Iterable[str], touched: Mapping[str, int]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """What people said leaves in the benchmarks' released forms and is read back by Salon's own loaders."""
 
 import json
+import math
 from base64 import b64encode
 from collections.abc import Callable
 from hashlib import sha256
@@ -14,7 +15,8 @@ from small_arena import MODELS, PROMPTS, Clock, write_material
 from sqlalchemy import select
 from test_arena_labels import FACE, HAND, join, label_all, marks
 
-from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, export_answers, read_material
+from for_each import for_each
+from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, export_answers, label_studio, read_material
 from salon_arena.forms import check_task, panel_task
 from salon_arena.label_studio import import_annotations, read_annotations
 from salon_arena.labels import LabelTask, label_states
@@ -27,6 +29,7 @@ from salon_arena.verify import verify_answers
 from salon_bench.suites.assessors.label_file import read_labels
 from salon_bench.suites.assessors.magicdata import MagicDataRow, magicdata_rows
 from salon_console import main
+from salon_console.table_rows import TableRow
 from salon_judges.formats.artifact_bench import QuestionLevel, QuestionTask, read_rows
 from salon_judges.formats.artifact_bench_options import offer
 from salon_judges.formats.magic_bench_377_prompts import read_prompts
@@ -570,3 +573,100 @@ def test_five_raters_who_see_different_faults_make_no_normal_file(
     assert len(label_all(service, adjudicator, body, clock, lambda _: marks(HAND))) == 12
     found = experts.read(label_states).values()
     assert {item.state for item in found} == {"accepted"} and {item.agreed for item in found} == {frozenset([HAND])}
+
+
+ROW = TableRow(Path("export.json"), 3, {})
+
+
+@for_each(
+    ("seconds", "milliseconds"), [(None, 0), (0, 0), (0.0015, 1), (12.5, 12_500), (3599.9, 3_599_900), (1e300, 604_800_000)]
+)
+def test_a_lead_time_is_milliseconds_up_to_a_week(seconds: float | None, milliseconds: int) -> None:
+    assert label_studio._lead_ms(ROW, seconds) == milliseconds
+
+
+@for_each(
+    ("read", "value", "shown"),
+    [
+        (label_studio._lead_ms, -0.001, "-0.001"),
+        (label_studio._lead_ms, math.inf, "inf"),
+        (label_studio._lead_ms, True, "True"),
+        (label_studio._lead_ms, "9" * 60, "9" * 40),
+        (label_studio._texts_or_lists, "x" * 100, "x" * 80),
+        (label_studio._texts_or_lists, ["a", 1], "['a', 1]"),
+    ],
+)
+def test_what_an_annotation_cannot_hold_is_shown_cut_short(read: Any, value: object, shown: str) -> None:
+    with pytest.raises(InputError) as raised:
+        read(ROW, value)
+    assert (raised.value.value, raised.value.row, raised.value.column) == (shown, 3, "annotations")
+
+
+def test_a_box_is_in_parts_of_the_picture_and_upright() -> None:
+    box = {"x": 10, "y": 20.0, "width": 30, "height": 80.0000000001}
+    assert label_studio._box(ROW, box) == pytest.approx((0.1, 0.2, 0.4, 1.0)) and label_studio._box(ROW, box)[3] == 1.0
+    assert label_studio._box(ROW, box | {"height": 81.0, "rotation": 0})[3] == pytest.approx(1.01)
+    for wrong in ({"rotation": 1}, {"x": None}, {"y": True}, {"width": "30"}):
+        with pytest.raises(InputError, match="not upright"):
+            label_studio._box(ROW, box | wrong)
+
+
+def test_frames_are_the_first_and_the_last_of_all_ranges() -> None:
+    assert label_studio._frames(ROW, [{"start": 9, "end": 12}, {"start": 3, "end": 5}]) == (3, 12)
+    for wrong in (None, [], [{}], [{"start": 1}], [{"start": 1, "end": True}], [{"start": 1.5, "end": 2}], [[1, 2]]):
+        with pytest.raises(InputError, match="without start and end"):
+            label_studio._frames(ROW, wrong)
+
+
+@for_each(
+    ("who", "name"),
+    [
+        ("ann", "ann"),
+        (7, "7"),
+        ({"email": "a@b", "id": 3}, "a@b"),
+        ({"id": 3}, "3"),
+        ("a" * 400, "a" * 400),
+        *((wrong, None) for wrong in ("a" * 401, " ", True, None, {}, 1.5)),
+    ],
+)
+def test_an_annotation_is_by_a_person_with_a_name(who: object, name: str | None, material: Material) -> None:
+    task, file = LabelTask(material, Taxonomy.load("magicmirror")), material.files[0]
+    if name is None:
+        with pytest.raises(InputError, match="names no person"):
+            label_studio._annotation(ROW, {"completed_by": who, "result": []}, file, task)
+    else:
+        assert label_studio._annotation(ROW, {"completed_by": who, "result": []}, file, task).who == name
+
+
+@for_each(
+    ("result", "problem"),
+    [
+        (None, "result must be a list"),
+        ([1], "without a value"),
+        ([{"type": "choices"}], "without a value"),
+        ([{"type": "k" * 50, "value": {}}], f"unknown type: '{'k' * 40}'"),
+        ([{"type": "taxonomy", "value": {"taxonomy": 3}}], "list of texts or paths"),
+        ([{"type": "choices", "value": {"choices": ["n" * 90]}}], f"unknown label '{'n' * 80}'"),
+    ],
+)
+def test_what_is_wrong_in_a_result_is_named(result: object, problem: str, material: Material) -> None:
+    task = LabelTask(material, Taxonomy.load("magicmirror"))
+    with pytest.raises(InputError) as raised:
+        label_studio._annotation(ROW, {"completed_by": "ann", "result": result}, material.files[0], task)
+    assert problem in str(raised.value)
+
+
+@for_each(
+    ("data", "problem"),
+    [
+        (None, "must be an object, not 'NoneType'"),
+        ({"prompt_id": "p", "model": "m" * 200}, "names no file of the folder"),
+        ({"prompt_id": ["p"], "model": "m"}, "names no file of the folder"),
+        ({"other": 1}, "needs prompt_id and model"),
+        ({"image": "/nowhere/none.png"}, "names 0 files of the folder, not one: '/nowhere/none.png'"),
+    ],
+)
+def test_a_task_that_names_no_file_says_what_it_holds(data: object, problem: str, material: Material) -> None:
+    with pytest.raises(InputError) as raised:
+        label_studio._Files(material, None).of(TableRow(Path("export.json"), 1, {"data": data}))
+    assert problem in str(raised.value) and len(str(raised.value)) < 700

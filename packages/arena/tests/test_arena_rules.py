@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from small_arena import MODELS, Clock, seen, write_material
-from sqlalchemy import insert
+from sqlalchemy import insert, select
 from test_arena_screening import twin
 
 from for_each import for_each
@@ -30,6 +30,7 @@ from salon_arena.database import _READERS
 from salon_arena.demo import simulated_choice
 from salon_arena.labels import LabelItem
 from salon_arena.prompt_tasks import PromptItem, PromptTask, slots
+from salon_arena.rounds import _LEASED
 from salon_arena.screening import screen_raters
 from salon_arena.service import AnswerBody
 from salon_arena.tables import ASSIGNMENTS, CERTIFICATES
@@ -340,6 +341,8 @@ def test_a_battle_is_audited_while_an_auditor_holds_it_or_has_judged_it(database
     database.write(lambda connection: connection.execute(insert(ASSIGNMENTS), rows)).result()
     held = database.read(lambda connection: set(connection.execute(quality._audited(100)).scalars()))
     assert held == {"battle 0", "battle 3", "battle 4"}
+    leased = select(ASSIGNMENTS.c.assignment_id).where(_LEASED).order_by(ASSIGNMENTS.c.assignment_id)
+    assert database.read(lambda connection: list(connection.execute(leased, {"now": 100}).scalars())) == ["a0", "a6"]
 
 
 def test_an_agreement_that_is_undefined_says_why_and_of_how_much() -> None:

@@ -14,9 +14,10 @@ from PIL import Image, ImageDraw
 from playwright.sync_api import Browser, Page
 from small_arena import PROMPTS, write_material, write_prompts
 
+from for_each import for_each
 from salon_arena import ArenaDatabase, read_material, vote_service
 from salon_arena.blind import BUCKET, BlindMedia
-from salon_arena.blind_video import BlindVideo, blind_video, filled
+from salon_arena.blind_video import BlindVideo, _filled, _turned, blind_video, filled
 from salon_arena.cli import serve
 from salon_judges.formats.generations import Generated
 from salon_judges.media.video_policy import VideoPolicy
@@ -464,3 +465,23 @@ def test_what_is_sent_with_sound_has_the_same_tracks_whatever_the_maker_did(tmp_
             packets = [(packet.pts, packet.dts, packet.duration) for packet in copy.demux(audio)]
             told.add(str((tracks, settings, packets, copy.duration, dict(copy.metadata))))
     assert len(told) == 1
+
+
+@for_each("turns", [0, 1, 2, 3])
+def test_a_frame_is_turned_with_its_colours_counter_clockwise(turns: int) -> None:
+    luma, blue, red = (np.arange(count, dtype=np.uint8) + start for count, start in ((32, 16), (8, 100), (8, 200)))
+    planes = luma.reshape(4, 8), blue.reshape(2, 4), red.reshape(2, 4)
+    whole = np.concatenate([planes[0], np.concatenate([blue, red]).reshape(2, 8)])
+    turned = _turned(av.VideoFrame.from_ndarray(whole, "yuv420p"), turns)
+    expected = [np.rot90(plane, turns) for plane in planes]
+    assert (turned.height, turned.width) == expected[0].shape
+    pixels = turned.to_ndarray()
+    assert (pixels[: turned.height] == expected[0]).all()
+    assert (pixels[turned.height :].ravel() == np.concatenate([plane.ravel() for plane in expected[1:]])).all()
+
+
+def test_a_file_is_filled_with_a_free_box_of_zeros_to_its_length() -> None:
+    for length in (11, 12, 300):
+        filled = _filled(b"abc", length)
+        assert len(filled) == length and filled[:3] == b"abc" and filled[7:11] == b"free" and not any(filled[11:])
+        assert int.from_bytes(filled[3:7], "big") == length - 3

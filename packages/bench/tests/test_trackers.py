@@ -3,12 +3,14 @@
 import socket
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 from verdict_store import VerdictStore
 
-from salon_bench.analysis.trackers import TRACKERS, log_to_mlflow, log_to_wandb, tracked_runs
+from salon_bench.analysis import trackers
+from salon_bench.analysis.trackers import TRACKERS, TrackedRun, log_to_mlflow, log_to_wandb, tracked_runs
 from salon_console import main
 from salon_taxonomy.errors import InputError
 
@@ -97,3 +99,49 @@ def test_the_command_logs_and_says_where(store: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     assert "mlflow ui --backend-store-uri" in done.stderr and (tmp_path / "mlruns").is_dir()
+
+
+@pytest.mark.parametrize("count", [0, 1, 1000, 2500])
+def test_mlflow_gets_every_number_once_in_batches_that_it_takes_and_the_facts_with_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """With a stand-in for the library, which only CI's slow tests have."""
+    calls: list[tuple[str, dict[str, object]]] = []
+
+    class Client:
+        def __init__(self, tracking_uri: str) -> None:
+            calls.append(("client", {"uri": tracking_uri}))
+
+        def get_experiment_by_name(self, name: str) -> None:
+            return None
+
+        def create_experiment(self, name: str) -> str:
+            return f"experiment {name}"
+
+        def search_runs(self, experiments: list[str], query: str) -> list[str]:
+            return ["there"] if "'old'" in query else []
+
+        def create_run(self, experiment: str, **options: object) -> SimpleNamespace:
+            calls.append(("run", {"experiment": experiment, **options}))
+            return SimpleNamespace(info=SimpleNamespace(run_id="r1"))
+
+        def log_batch(self, run_id: str, **options: object) -> None:
+            calls.append(("batch", {"run": run_id, **options}))
+
+        def set_terminated(self, run_id: str, end_time: int) -> None:
+            calls.append(("end", {"run": run_id, "at": end_time}))
+
+    entities = SimpleNamespace(Metric=lambda *parts: parts, Param=lambda *parts: parts)
+    library = {"mlflow": SimpleNamespace(MlflowClient=Client, MlflowException=OSError), "mlflow.entities": entities}
+    monkeypatch.setattr(trackers, "_library", lambda name, extra: library[name])
+    numbers = {f"n{place}": float(place) for place in range(count)}
+    runs = [TrackedRun("ours", "new", {"model": "m"}, numbers, 1234), TrackedRun("ours", "old", {}, {"a": 1.0}, 5)]
+    log_to_mlflow(runs, tmp_path / "log", "salon")
+    [client, run, *batches, end] = calls
+    assert client == ("client", {"uri": (tmp_path / "log" / "mlruns").as_uri()}) and end == ("end", {"run": "r1", "at": 1234})
+    tags = {"salon.key": "new", "mlflow.runName": "ours"}
+    assert run == ("run", {"experiment": "experiment salon", "start_time": 1234, "tags": tags})
+    logged = [metric for _, batch in batches for metric in batch["metrics"]]
+    assert logged == [(f"n{place}", float(place), 1234, 0) for place in range(count)]
+    assert [batch["params"] for _, batch in batches] == [[("model", "m")], *[[]] * (len(batches) - 1)]
+    assert len(batches) == max(1, -(-count // trackers._BATCH)) and all(len(each["metrics"]) <= 1000 for _, each in batches)

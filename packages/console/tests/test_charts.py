@@ -692,3 +692,11 @@ def test_all_of_a_chart_lies_within_its_picture_below_the_legend() -> None:
         assert [b - a for a, b in pairwise(legend)] == [16, 16, 16] and legend[-1] < 4
         marks = [path["class"] for path in picture.all("path") if path["d"].endswith(" h20") or "h20" in path["d"]]
         assert marks == ["line own d0", "line c1 d1", "line c2 d2", "level warn"]
+
+
+def test_an_end_of_a_band_that_is_no_number_leaves_its_point_out() -> None:
+    points = {1.0: 1.0, 2.0: 2.0, 3.0: 3.0}
+    band = {1.0: (0.5, 1.5), 2.0: (math.nan, 2.5), 3.0: (2.5, math.inf), math.inf: (0.0, 1.0)}
+    html = LineChart("t", [Curve("a", points, band=band)]).html()
+    [path] = re.findall(r'class="band c0" d="([^"]*)"', html)
+    assert len(pairs_of(path)) == 2

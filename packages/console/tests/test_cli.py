@@ -21,8 +21,10 @@ from salon_console import COMMANDS, lazy_commands, main
 from salon_console import doctor as doctor_module
 from salon_console import taxonomy as taxonomy_module
 from salon_console.doctor import MachineCheck
+from salon_console.file_options import InputPath
 from salon_console.options import resumable
 from salon_taxonomy import Taxonomy
+from salon_taxonomy.errors import InputError
 from salon_taxonomy.structure import DEEPEST
 
 MINE = 'name = "mine"\ntitle = "Mine [bold]"\n[[label]]\nid = "a"\nname = "A [red]a[/red]"\ndefinition = "An [a]."\n'
@@ -315,3 +317,17 @@ def test_long_lines_are_wrapped_to_the_terminal_and_to_160_characters_elsewhere(
     taxonomy_module._show(taxonomy_module._text("x" * 400))
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) == (60 if terminal else 160)
+
+
+def test_a_path_that_cannot_be_looked_at_is_named_with_what_the_option_means(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="cannot be read") as raised:
+        InputPath()._check(tmp_path / "loop" / "x", "--plan: The plan.")
+    assert (raised.value.hint, raised.value.source) == ("--plan: The plan.", str(tmp_path / "loop" / "x"))
+    with pytest.raises(InputError, match="is a folder, not a file") as raised:
+        InputPath(dir_okay=False)._check(tmp_path, "--plan: The plan.")
+    assert raised.value.hint == "Name one of its files. --plan: The plan."
+    with pytest.raises(InputError, match="is a file, not a folder") as raised:
+        InputPath(file_okay=False)._check(tmp_path / "file", "")
+    assert raised.value.hint == f"Its folder is {tmp_path}."

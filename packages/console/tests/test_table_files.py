@@ -5,6 +5,7 @@ import html
 import json
 import math
 import re
+import sys
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import pairwise
@@ -22,10 +23,11 @@ from salon_console import numbers
 from salon_console.file_options import OutputPath, refuse_overwriting
 from salon_console.forest_plot import ForestPlot, PlotRow
 from salon_console.numbers import listing_cells
-from salon_console.options import format_option
-from salon_console.output import cells, console_of
+from salon_console.options import bootstrap_option, format_option
+from salon_console.output import as_json, cells, console_of
 from salon_console.shown_result import _NARROWEST, FittedTable, ResultView, ShownResult, _fitting, joined_views, table_text
 from salon_console.table_files import CHART_ENDINGS, RESULT_ENDINGS, TABLE_ENDINGS, Table, encoded, write_table
+from salon_console.table_rows import BadRow, read_each
 from salon_console.templates import _shown
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
@@ -387,3 +389,46 @@ def test_a_listing_is_said_in_words() -> None:
     assert listing_cells({**row, "listed": False, "matches_needed": 1}) == ["18.2", "0.1", "no: about 1 more match"]
     assert listing_cells({**row, "listed": False, "matches_needed": 1200}) == ["18.2", "0.1", "no: about 1,200 more matches"]
     assert listing_cells({**row, "listed": None}) == ["–", "–", "baseline"]
+
+
+@pytest.mark.parametrize(
+    ("terminal", "columns", "width"), [(False, "", 77), (False, "50", 50), (False, "wide", 77), (True, "50", 50)]
+)
+def test_a_console_is_as_wide_as_the_terminal_or_columns_say_and_else_as_asked(
+    monkeypatch: pytest.MonkeyPatch, terminal: bool, columns: str, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    assert console_of(77).width == width
+
+
+def test_json_holds_every_letter_as_it_is_but_for_half_a_letter() -> None:
+    assert as_json({"é": "猫 \ud800"}) == '{\n  "é": "猫 \\ud800"\n}'
+    assert as_json({"at": datetime(2026, 1, 2, tzinfo=UTC), "path": Path("a/b")}) == (
+        '{\n  "at": "2026-01-02T00:00:00+00:00",\n  "path": "a/b"\n}'
+    )
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_a_row_whose_bytes_are_not_utf8_costs_itself_alone(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"rows.{ending}"
+    rows = (b"caf\xc3\xa9", b"caf\xe9 au lait", b"plain")
+    if ending == "csv":
+        path.write_bytes(b"name\n" + b"".join(row + b"\n" for row in rows))
+    else:
+        path.write_bytes(b"".join(b'{"name": "' + row + b'"}\n' for row in rows))
+    first, bad, last = read_each(path, lambda row: row.text("name"))
+    assert (first, last) == ((1, "café"), (3, "plain"))
+    assert (
+        isinstance(bad, BadRow) and bad.number == 2 and "is not UTF-8" in str(bad.error) and bad.error.value == b"\xe9 au lai"
+    )
+
+
+def test_the_number_of_resamples_is_a_thousand_and_may_be_nought() -> None:
+    @click.command()
+    @bootstrap_option()
+    def command(replicates: int) -> None:
+        click.echo(replicates)
+
+    assert [CliRunner().invoke(command, words).output for words in ([], ["--bootstrap", "0"])] == ["1000\n", "0\n"]
+    assert CliRunner().invoke(command, ["--bootstrap", "-1"]).exit_code == 2

@@ -247,6 +247,9 @@ def test_the_commands_print_plan_and_drift(tmp_path, few):
         return done.output + str(done.exception or "")
 
     assert "2 of 16" in call("plan", folder) and "1 judge" in call("plan", folder, "--share", 0.2)
+    assert "time with 1 worker and" in call("plan", folder) and "time with 3 workers and" in call(
+        "plan", folder, "--workers", 3
+    )
     assert json.loads(call("plan", folder, "--format", "json"))["stages"][1]["totals"]["calls"]["value"] == pytest.approx(64)
     assert call("run", folder, "--quiet", "--engine", "inline").startswith(
         "26 parts made, 6 were there; 0 rows without a value"

@@ -657,3 +657,13 @@ def test_archives_of_a_release_are_plain_webdataset(looked):
     with tarfile.open(next((written.folder / "data").iterdir())) as archive:
         names = archive.getnames()
     assert [name.rpartition(".")[2] for name in names[:3]] == ["png", "json", "txt"]
+
+
+def test_near_duplicates_of_the_stage_differ_in_three_bits_unless_another_distance_is_given():
+    hashes = [0, 0b111, 0b1111 << 20, 0b11111 << 40]
+    phash = pl.Series(hashes, dtype=pl.UInt64)
+    rows = duplicates.prepare(pl.DataFrame({"key": [*"abcd"], "sha256": [digit * 64 for digit in "0123"], "phash": phash}))
+    expected = {None: [None, "a", None, None], 4: [None, "a", "a", None], 2: [None] * 4}
+    for distance, groups in expected.items():
+        options = {} if distance is None else {"distance": distance}
+        assert duplicates.function(rows, **options)["near_duplicate_of"].to_list() == groups

@@ -15,6 +15,7 @@ from salon_bench.viewer.row_pages import filtered_rows, row_page, rows_page
 from salon_bench.viewer.small_copies import SmallCopies
 from salon_curate.cli.view import dataset_rows
 from salon_curate.dataset import DataSet, Picture, read_rows
+from salon_curate.engine import inline
 from salon_curate.pipeline import PIPELINE, read_pipeline
 from salon_curate.running import run
 from salon_curate.selection import select
@@ -133,3 +134,28 @@ def test_the_page_of_a_clip_plays_it_from_its_own_address_and_an_export_holds_it
     asyncio.run(asked())
     export(viewer.pages(), viewer.small_picture, ".", tmp_path / "out")
     assert {file.read_bytes() for file in (tmp_path / "out" / "pictures").glob("*.mp4")} == {clip, clip[:-500]}
+
+
+def test_a_row_shows_what_was_asked_of_whom_and_what_was_answered(tmp_path: Path) -> None:
+    dataset = made(tmp_path / "birds", drawn(tmp_path / "in"))
+    text = '[[stage]]\nuse = "look"\n[[stage]]\nask = "agreement"\njudge = "pixels:"\nwhen = "width > 1"\n'
+    text += '[selection.default]\na = "width > 1"\nb = "agrees"\n'
+    (dataset.folder / PIPELINE).write_text(text)
+    run(dataset, read_pipeline(dataset.folder / PIPELINE, environment={}, asks=True).stages, engine=inline)
+    view = dataset_rows(dataset.folder)
+    assert view is not None
+    frame = view.rows().frame
+    for row in frame.head(6).iter_rows(named=True):
+        selection, imported, look, asked, *replies = view.details(row["key"])
+        holds = row["agrees"] is True
+        assert (selection.heading, selection.facts) == ("Selection default", "kept" if holds else "dropped")
+        assert selection.text.splitlines()[:2] == ["holds  a: width > 1", f"{'holds' if holds else 'fails'}  b: agrees"]
+        assert imported.facts.startswith("shard ") and look.heading == "look" and look.facts.startswith("version ")
+        assert asked.heading == "agreement" and "judge pixels" in asked.facts and "asked when width > 1" in asked.facts
+        assert json.loads(asked.text)["agrees"] is row["agrees"]
+        assert replies and all(each.heading == "agreement: reply" for each in replies)
+        for reply in replies:
+            assert reply.text and reply.text not in reply.facts and row["key"] not in reply.facts.split()
+            assert reply.facts and "None" not in reply.facts
+    kept = int((frame["selection_default"] == "kept").sum())
+    assert view.rows().notes == [f"Selection default keeps {kept} of {frame.height}."]

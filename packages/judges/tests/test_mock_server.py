@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import signal
 import socket
 import subprocess
@@ -28,7 +29,7 @@ from salon_judges.testing.mock_server import (
     read_lines,
     serving,
 )
-from salon_judges.testing.mock_server.server import read_form
+from salon_judges.testing.mock_server.server import _token, read_form
 from salon_taxonomy.errors import InputError
 
 CHAT: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Is it real?"}]}
@@ -293,3 +294,10 @@ def test_a_part_of_a_form_without_a_name_is_no_field_and_a_file_is_its_bytes() -
     body = b"".join(head + part for part in (named, bare, picture)) + b"--x--\r\n"
     assert read_form("multipart/form-data; boundary=x", body) == {"prompt": b"A star.", "image": b"\x89PNG"}
     assert read_form("application/json", b"{}") == read_form("text/plain", body) == {}
+
+
+def test_alternatives_of_a_token_are_in_the_order_of_their_probability_and_the_first_is_the_one_written() -> None:
+    token = _token({"no": 0.25, "yes": 0.5, "maybe": 0.125})
+    assert (token["token"], token["logprob"]) == ("no", pytest.approx(math.log(0.25)))
+    assert [pair["token"] for pair in token["top_logprobs"]] == ["yes", "no", "maybe"]
+    assert [math.exp(pair["logprob"]) for pair in token["top_logprobs"]] == pytest.approx([0.5, 0.25, 0.125])

@@ -8,7 +8,7 @@ from fractions import Fraction
 from importlib.metadata import EntryPoint
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from for_each import for_each
@@ -211,6 +211,9 @@ def test_a_class_without_a_reward_is_refused():
         SwiftReward()
 
 
+@example(longest=5, share=0.0, length=5)
+@example(longest=5, share=0.0, length=6)
+@example(longest=5, share=1.0, length=0)
 @given(longest=st.integers(1, 40), share=st.floats(0, 1), length=st.integers(0, 50))
 def test_length_costs_nothing_before_the_buffer_and_everything_beyond_the_longest(longest, share, length):
     buffer = int(longest * share)

@@ -34,7 +34,7 @@ from salon_rewards import compose
 from salon_rewards.callables.reward import RuleReward, each_paid
 from salon_rewards.callables.scorer import ScorerReward
 from salon_rewards.serving import app
-from salon_rewards.serving.app import RequestRows, RewardServer, ServingLimits, UnscoredError
+from salon_rewards.serving.app import RequestRows, RewardServer, ServingLimits, UnscoredError, _picture
 from salon_rewards.serving.cli import serve
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Film, Frame, Media
@@ -800,3 +800,14 @@ def test_another_process_asks_the_command(tmp_path):
         finally:
             process.terminate()
         assert process.wait(30) in (0, -15)
+
+
+def test_a_picture_is_bytes_or_base64_alone_or_behind_the_head_of_a_data_address() -> None:
+    content = b"\x89PNG bytes"
+    text = base64.b64encode(content).decode()
+    for picture in (content, text, f"data:image/png;base64,{text}"):
+        assert _picture(picture, 1) == content
+    for picture in (f"x,{text}", f"image/png;base64,{text}", "data:image/png;base64", "/etc/passwd", "é", 3, None):
+        with pytest.raises(InputError, match="base64") as raised:
+            _picture(picture, 7, "image")
+        assert (raised.value.row, raised.value.key) == (7, "image")

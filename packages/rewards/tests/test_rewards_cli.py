@@ -10,6 +10,9 @@ from click.testing import CliRunner, Result
 from for_each import for_each
 from salon_console import main
 from salon_rewards import REWARDS
+from salon_rewards.scoring.cli import _print
+from salon_rewards.scoring.scored import ScoredCompletions
+from salon_taxonomy.verdict import Reason, Unscored
 
 NORMAL = '{"Whether Normal": true}'
 REPLY = "<think>Fine.</think>\\boxed{" + NORMAL + "}"
@@ -235,3 +238,22 @@ def test_rewards_that_ask_are_told_from_rewards_that_there_are_not(tmp_path):
 def test_a_device_that_never_ends_is_refused_before_it_is_read(words):
     refused = CliRunner().invoke(main, ["reward", *words])
     assert (refused.exit_code, "/dev/zero: is a device, not a file" in refused.output) == (2, True), refused.output
+
+
+def test_what_completions_earned_is_printed_with_flaws_by_number_and_labels(capsys: pytest.CaptureFixture[str]) -> None:
+    label = {"found": ["L2: a"], "missed": ["L2: b"], "extra": []}
+    why = [label, label, {"flaw": "empty"}, {"flaw": "no box"}, {"flaw": "no box"}]
+    paid = [1.0, 2.0, Unscored(Reason.TIMEOUT), Unscored(Reason.TIMEOUT), 4.5]
+    _print(ScoredCompletions({"one": paid, "total": [1.0] * 5}, {"one": 2.5, "total": 1.0}, why))
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert rows == [
+        ["reward", "weight", "mean", "lowest", "highest", "scored", "unscored"],
+        ["one", "2.5", "2.5", "1", "4.5", "3", "2", "(2", "timeout)"],
+        ["total", "1", "1", "1", "5", "0"],
+        ["flaw", "of", "the", "format", "completions"],
+        ["no", "box", "2"],
+        ["empty", "1"],
+        ["label", "found", "missed", "extra"],
+        ["L2:", "a", "2", "0", "0"],
+        ["L2:", "b", "0", "2", "0"],
+    ]

@@ -10,9 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_store import SCHEMAS, checked
-from salon_store.importing import read_rows
+from salon_store.errors import RowError
+from salon_store.importing import _record, read_rows
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.records import Prompt
 
 HEADER = "battle_id,model_a,model_b,winner,rater_id,mode"
 ROW = "1,flux,sdxl,tie,ann,public"
@@ -200,3 +203,17 @@ def test_the_folder_of_a_parquet_file_adds_no_column_and_is_no_pattern(
     path.parent.mkdir()
     rows.write_parquet(path)
     assert read_rows(path, "battles").equals(rows)
+
+
+@for_each(
+    ("line", "words"),
+    [
+        (b"{}", "a.jsonl, table prompts, line 3, column 'prompt_id': field required"),
+        (b'{"prompt_id": 7, "suite": "s", "text": "t"}', "column 'prompt_id': input should be a valid string 7"),
+        (b"[", "line 3: invalid JSON: EOF while parsing a list at line 1 column 1"),
+    ],
+)
+def test_a_line_that_is_no_record_is_named_with_what_it_should_be(line: bytes, words: str) -> None:
+    with pytest.raises(RowError) as raised:
+        _record(line, Prompt, SCHEMAS["prompts"], Path("a.jsonl"), 3)
+    assert words in str(raised.value)

@@ -9,8 +9,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from for_each import for_each
 from salon_store import DamagedFileError, DamagedTableError, NotAStoreError, Problem, ResultStore, StoreError
 from salon_store.checks import checked
+from salon_store.delta import DeltaLog
+from salon_store.errors import explained
 from salon_store.schemas import SCHEMAS
 
 Battles = Callable[..., pl.DataFrame]
@@ -248,3 +251,35 @@ def test_a_file_that_is_damaged_again_and_again_is_set_aside_beside_the_others(f
         assert not path.exists()
     assert [target.read_bytes() for target in kept] == [b"first", b"second", b"third"] and content not in kept
     assert len(set(kept)) == 3
+
+
+@for_each(
+    ("error", "path", "detail"),
+    [
+        (PermissionError(13, "Permission denied", "/x/0.json"), "/x/0.json", "[Errno 13] Permission denied: '/x/0.json'"),
+        (OSError("no name"), None, "no name"),
+    ],
+)
+def test_a_log_that_cannot_be_read_is_named_by_its_file_or_its_table(
+    filled: ResultStore, monkeypatch: pytest.MonkeyPatch, error: OSError, path: str | None, detail: str
+) -> None:
+    def refused(log: DeltaLog) -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DeltaLog, "snapshot", refused)
+        problems = [problem for problem in filled.verify().problems if problem.kind == "log"]
+    assert problems and {problem.detail for problem in problems} == {detail}
+    names = {str(problem.path) for problem in problems}
+    assert names == {path} if path is not None else all(Path(name).is_dir() for name in names)
+
+
+def test_what_the_system_refuses_names_the_file_and_the_reason() -> None:
+    for error, words in (
+        (TimeoutError(110, "Connection timed out", "/x/a"), "/x/a: Connection timed out"),
+        (OSError("odd"), "here: odd"),
+        (IsADirectoryError(21, "Is a directory"), "here: Is a directory"),
+    ):
+        with pytest.raises(StoreError) as raised, explained("here"):
+            raise error
+        assert str(raised.value) == words and raised.value.__cause__ is error

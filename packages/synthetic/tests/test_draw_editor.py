@@ -129,6 +129,12 @@ def test_a_move_towards_a_side_goes_there() -> None:
     assert scene_after("Shift the square upwards").items[3].y < SCENE.items[3].y
 
 
+def test_two_of_a_kind_are_tied_to_each_other_and_one_alone_is_not() -> None:
+    assert scene_after("Tie the circle to the circle.").ties == ((0, 3), (1, 2))
+    for instruction in ("Tie the star to the star.", "Swap the green square and the green square."):
+        assert "only 1" in (edit(instruction).error or "")
+
+
 def test_strings_come_and_go() -> None:
     assert scene_after("Untie the star.").ties == ()
     assert scene_after("Connect the circle with the square").ties == ((0, 3), (2, 3))

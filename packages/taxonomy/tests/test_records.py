@@ -1,13 +1,29 @@
 """Records take what their tables hold, and refuse everything else."""
 
 import json
+import math
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from salon_taxonomy.records import TABLES, Battle, Generation, JudgeCall, LeaderboardRow, Rating, Record, Reward, Run, Score
+from salon_taxonomy.records import (
+    TABLES,
+    Battle,
+    Count,
+    Finite,
+    Generation,
+    JudgeCall,
+    Key,
+    LeaderboardRow,
+    Name,
+    Rating,
+    Record,
+    Reward,
+    Run,
+    Score,
+)
 from salon_taxonomy.testing import battles, ratings, records, scores
 from salon_taxonomy.verdict import Reason
 
@@ -168,3 +184,18 @@ def test_the_named_strategies_give_rows_of_their_tables(battle, score, rating):
     assert battle.model_a != battle.model_b
     assert (score.value is None) != (score.unscored_reason is None)
     assert rating.scale_min <= rating.value <= rating.scale_max
+
+
+def test_a_name_a_key_and_a_number_take_what_lies_within_their_limits_and_no_more():
+    for kind, allowed, refused_values in (
+        (Finite, [0.0, -1.7e308], [math.inf, -math.inf, math.nan]),
+        (Key, ["k", "k" * 200], ["", "k" * 201]),
+        (Name, ["n", "n" * 400], ["", "n" * 401]),
+        (Count, [0, 2**62], [-1]),
+    ):
+        adapter = TypeAdapter(kind)
+        for value in allowed:
+            assert adapter.validate_python(value) == value
+        for value in refused_values:
+            with pytest.raises(ValidationError):
+                adapter.validate_python(value)

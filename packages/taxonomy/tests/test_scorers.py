@@ -318,6 +318,7 @@ def test_a_scorer_that_cannot_be_loaded_is_an_error_that_says_why(file, specific
     ("attribute", "value"),
     [
         ("range", (1, 0)),
+        ("range", (1, 1)),
         ("range", (0, math.nan)),
         ("range", 3),
         ("range", ("a", "b")),
@@ -542,3 +543,11 @@ def test_a_scorer_gets_sixteen_pictures_or_four_videos_at_once_and_five_frames_o
         else:
             with pytest.raises(InputError, match="short text"):
                 checked_scorer(of_pictures)
+
+
+def test_a_scorer_shows_its_name_and_not_its_code():
+    def plain(images, prompts):
+        return []
+
+    plain.version = "1"
+    assert "function" not in repr(checked_scorer(plain)) and "name='plain'" in repr(checked_scorer(plain))

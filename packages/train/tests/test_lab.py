@@ -4,6 +4,7 @@ import json
 import math
 import pickle
 from collections.abc import Callable, Iterator
+from dataclasses import asdict, astuple
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -28,11 +29,14 @@ from salon_train.demo import experiment
 from salon_train.demo import study as studies
 from salon_train.demo.consistency import RuleConsistency, supports
 from salon_train.demo.experiment import Ablation, ArmNumbers
+from salon_train.demo.loop import LoopSettings
 from salon_train.demo.page import study_page
 from salon_train.demo.pictures import Pictures, draw_pictures, missed
 from salon_train.demo.recipe import QUESTION, QUICK, QUICK_WARNING, Recipe
 from salon_train.demo.study import run_study
 from salon_train.demo.summary import LABELS, rise
+from salon_train.demo.words_study import WordSettings
+from salon_train.models import TinyShape
 from salon_train.over_seeds import SeedMean, SeedProgress
 from salon_train.run.events import TrainingEvent
 from studies.assessor import PAPER, ablation_rows, difference, direction_rows, directions
@@ -291,3 +295,29 @@ def test_the_watcher_of_an_experiment_tells_how_far_a_stage_is(tmp_path: Path) -
     for what in ("started", "learned", "saved", "evaluated", "finished"):
         run.happened(TrainingEvent(what, 3, 9, {}))
     assert told == [SeedProgress(7, "no buckets", 3, 9)] * 3
+
+
+def test_the_sizes_of_experiments_are_those_that_their_results_were_measured_with() -> None:
+    """Docs and the lab log print numbers of these sizes; another size is another experiment."""
+    sizes = {name: value for name, value in asdict(Recipe()).items() if name != "shape"}
+    assert sizes == {
+        "pictures": 3000, "reasoned": 3000, "held_out": 400, "difficulty": 0.0, "right_hands": 0.3, "sft_steps": 300,
+        "sft_rate": 1.5e-3, "teacher_misses": 0.6, "bias_steps": 30, "bias_rate": 5e-4, "grpo_steps": 100, "grpo_rate": 1e-4,
+        "prompts": 8, "group": 8, "resampled": 2.0, "consistency": 4.0, "every": 20,
+    }  # fmt: skip
+    changed = {name: value for name, value in asdict(QUICK).items() if value != asdict(Recipe())[name]}
+    assert changed == {
+        "pictures": 400, "reasoned": 400, "held_out": 80, "sft_steps": 60, "bias_steps": 8, "grpo_steps": 8, "every": 4
+    }  # fmt: skip
+    assert astuple(Recipe().shape) == (64, 16, 96, 3, 96, 3, 4, 1024, 512, True)
+    assert astuple(TinyShape()) == (64, 8, 96, 3, 96, 3, 4, 1024, 512, True)
+    loop = LoopSettings()
+    assert (loop.width, loop.votes, loop.epochs, loop.learning_rate) == (32, 5000, 3, 1e-4)
+    assert (loop.every, loop.per_prompt, loop.check) == (20, 16, 1200)
+    assert astuple(loop.start) == (1500, 1, 64, 2e-3, 6000, 0.4) and astuple(loop.raters) == (20, 4.0, 8.0, 4.0)
+    assert astuple(loop.captions) == (600, 64, 1e-3) and astuple(loop.preferences) == (120, 64, 20.0, 1e-4, False, None)
+    assert astuple(loop.reward) == (120, 8, 8, 3, "cps", 0.7, 6e-4, 0.03, False, 4, None, None)
+    words = WordSettings()
+    assert (words.width, words.every, words.choice, words.held_out, words.pictures) == (40, 20, 60, 120, 2)
+    assert astuple(words.start) == (1200, 1, 64, 2e-3, 8000, 1 / 8)
+    assert astuple(words.reward) == (80, 8, 8, 3, "cps", 0.6, 2e-4, 0.02, False, 4, 12, None)

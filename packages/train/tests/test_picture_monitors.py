@@ -329,3 +329,30 @@ def test_thresholds_are_those_that_the_page_prints():
     for name in PICTURE_MONITORS:
         own = PictureMonitor(name)
         assert (own.thresholds.warn, own.thresholds.stop) == printed[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "now", "before", "change"),
+    [
+        ("grids", 0.6, 0.2, 0.5),
+        ("blur", 0.05, 0.2, 2.0),
+        ("blur", 0.2, 0.1, -1.0),
+        ("saturation_drift", 0.3, 0.45, 0.15),
+        ("contrast_drift", 0.05, 0.2, 2.0),
+        ("contrast_drift", 0.2, 0.1, 1.0),
+        ("diversity_loss", 0.05, 0.2, 0.75),
+        ("diversity_loss", 0.4, 0.2, -1.0),
+        ("repeated_layout", 0.9, 0.5, 0.8),
+        ("watermarks", 0.28, 0.1, 0.2),
+        ("wandering_marks", 0.55, 0.1, 0.5),
+    ],
+)
+def test_what_changed_is_what_the_page_says_of_each_number(name: str, now: float, before: float, change: float):
+    assert PICTURE_MONITORS[name].change(now, before) == pytest.approx(change, abs=1e-6)
+
+
+def test_a_number_that_was_nothing_or_all_divides_by_nothing():
+    for kind in PICTURE_MONITORS.values():
+        for now in (0.0, 0.5, 1.0):
+            for before in (0.0, 1.0):
+                assert np.isfinite(kind.change(now, before))
