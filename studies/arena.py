@@ -182,7 +182,10 @@ def served(application: "Starlette") -> "Iterator[int]":
     """Serve an application on a free port of this machine; yields the port."""
     import uvicorn
 
-    server = uvicorn.Server(uvicorn.Config(application, port=0, log_level="warning", access_log=False, timeout_keep_alive=600))
+    config = uvicorn.Config(  # no date, as of the command: it differs between two replies at the turn of a second
+        application, port=0, log_level="warning", access_log=False, timeout_keep_alive=600, date_header=False
+    )
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

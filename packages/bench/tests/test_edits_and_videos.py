@@ -104,7 +104,8 @@ def generate(*more: object, file: str = "prompts.jsonl") -> Result:
 
 
 def program(*placeholders: str, file: str = "mygen.py") -> str:
-    return f"{shlex.quote(sys.executable)} {shlex.quote(str(Path(file).absolute()))} {{prompt_file}} {{output}} {' '.join(placeholders)}"
+    program = shlex.join([sys.executable, str(Path(file).absolute())])
+    return f"{program} {{prompt_file}} {{output}} {' '.join(placeholders)}"
 
 
 def manifest() -> list[dict[str, object]]:

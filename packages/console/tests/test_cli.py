@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 import click
 import pytest
 from click.testing import CliRunner, Result
+from rich.text import Text
 
 from salon_console import COMMANDS, lazy_commands, main
 from salon_console import doctor as doctor_module
@@ -314,7 +315,7 @@ def test_long_lines_are_wrapped_to_the_terminal_and_to_160_characters_elsewhere(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
-    taxonomy_module._show(taxonomy_module._text("x" * 400))
+    taxonomy_module._show(Text("word " * 80))
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) == (60 if terminal else 160)
 

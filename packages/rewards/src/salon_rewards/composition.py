@@ -30,7 +30,7 @@ from salon_rewards.callables.reward import (
 from salon_rewards.group_mask import Component, Paid, plain, together
 from salon_rewards.schedules import Schedule
 from salon_taxonomy.digest import Digestible, digest
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, member_of
 from salon_taxonomy.plugins import no_exit
 from salon_taxonomy.records import Reward as RewardRow
 from salon_taxonomy.verdict import Reason, Unscored
@@ -327,12 +327,11 @@ def compose(
     if not settled or len(set(names)) < len(names) or TOTAL in names:
         problem = "needs rewards with different names" if settled else "needs at least one reward"
         raise InputError(problem, column="parts", value=names, hint="Part(…, name=…) renames one.")
-    if missing not in tuple(Missing):
-        raise InputError("unknown policy", column="missing", value=missing, allowed=Missing)
+    missing = member_of(Missing, missing, "policy", column="missing")
     if not math.isfinite(missing_value):
         raise InputError("must be a finite number", column="missing_value", value=missing_value)
     kind = ComposedAskingReward if any(_asks(part.reward) for part in settled) else ComposedReward
-    return kind(settled, Missing(missing), missing_value, sink, run_id, group_size, name)
+    return kind(settled, missing, missing_value, sink, run_id, group_size, name)
 
 
 def reward_rows(composition: Composition, batch: Batch, *, run_id: str, number: int = 0) -> list[RewardRow]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Reason, Unscored
 
 Paid: TypeAlias = float | Unscored
@@ -42,21 +41,6 @@ class Abstention(StrEnum):
     """All completions of its group."""
     ALONE = "alone"
     """It alone; for trainers that leave a missing reward out of the group's mean."""
-
-
-def abstention_of(rule: Abstention | str) -> Abstention:
-    """Return who abstains, also by name.
-
-    Raises:
-        InputError: for another name.
-
-    Example:
-        >>> abstention_of("alone")
-        <Abstention.ALONE: 'alone'>
-    """
-    if rule not in tuple(Abstention):
-        raise InputError("unknown abstention", column="abstention", value=rule, allowed=Abstention)
-    return Abstention(rule)
 
 
 def together(paid: Sequence[Paid], groups: Iterable[Iterable[int]]) -> list[Paid]:

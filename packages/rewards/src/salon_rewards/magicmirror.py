@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias, cast
 from salon_rewards.group_mask import Paid
 from salon_taxonomy.answers import MAGICMIRROR_MENU, MagicMirrorAnswer, Note, Outcome, Parsed, Unparsed
 from salon_taxonomy.answers.reading import thought_letters
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, member_of
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 # Equation 5 in tenths, so that sums of labels are exact: 0.6 for each correct one, 0.3 off for each missed or extra one.
@@ -49,17 +49,6 @@ class ConsistencyMode(StrEnum):
     """It is one more weighted term (Equation 3)."""
     GATE = "gate"
     """An inconsistent completion earns nothing at all ("nullified", appendix A.4); a consistent one what it earned."""
-
-    @classmethod
-    def named(cls, mode: "ConsistencyMode | str") -> "ConsistencyMode":
-        """Return a mode, also by its name.
-
-        Raises:
-            InputError: for another name.
-        """
-        if mode not in tuple(cls):
-            raise InputError("unknown mode of consistency", column="mode", value=mode, allowed=cls)
-        return cls(mode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +157,7 @@ def magicmirror_reward(
         >>> reward.format, reward.l1, reward.l2, reward.l3, reward.total
         (1.0, 1.0, 1.0, 0.0, Scored(value=14.0))
     """
-    mode = ConsistencyMode.named(mode)
+    mode = member_of(ConsistencyMode, mode, "mode of consistency", column="mode")
     flaw = reasoning_flaw(answer, reasoning_rule(reasoning)) if isinstance(answer, Parsed) else None
     if flaw is not None:
         answer = Unparsed(Reason.MALFORMED, flaw)

@@ -24,7 +24,7 @@ from contextlib import suppress
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 from salon_taxonomy.visible_text import visible
 
@@ -36,6 +36,8 @@ _NEAR = 0.7
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EROFS, errno.EACCES, errno.EPERM}
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
+
+E = TypeVar("E", bound=StrEnum)
 
 
 class SalonError(Exception):
@@ -175,6 +177,24 @@ class InputError(SalonError):
             found=self.found,
             hint=self.hint,
         )
+
+
+def member_of(kind: type[E], value: E | str, what: str, *, column: str | None = None, source: str | None = None) -> E:
+    """Return the member of an enumeration that a value names.
+
+    Args:
+        kind: the enumeration.
+        value: a member, or its text.
+        what: the noun of the error, such as ``grammar``.
+        column: of the value, for the error.
+        source: of the value, for the error.
+
+    Raises:
+        InputError: it names no member: ``unknown`` and ``what``, with the value and all members.
+    """
+    if value not in tuple(kind):
+        raise InputError(f"unknown {what}", source=source, column=column, value=value, allowed=kind)
+    return kind(value)
 
 
 def did_you_mean(value: object, known: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from xml.etree import ElementTree
 
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import member_of
 from salon_taxonomy.label import Deduction, Label
 from salon_taxonomy.taxonomy import Taxonomy
 
@@ -34,9 +34,7 @@ def export(taxonomy: Taxonomy, format: str | Format) -> str:  # noqa: A002 -- th
         >>> print(export(Taxonomy.load("r3"), "label-studio").splitlines()[3].strip())
         <Taxonomy name="labels" toName="media" showFullPath="true" pathSeparator=" &gt; " leafsOnly="true">
     """
-    if format not in list(Format):
-        raise InputError("unknown format", value=format, allowed=[known.value for known in Format])
-    return _EXPORTS[Format(format)](taxonomy)
+    return _EXPORTS[member_of(Format, format, "format")](taxonomy)
 
 
 def to_json(taxonomy: Taxonomy) -> str:

@@ -24,7 +24,7 @@ from salon_console.shown_result import ResultView, ShownResult
 from salon_ranking.agreement import AgreementError, UndefinedError, alpha, fleiss_counts, fleiss_kappa, kendall, spearman
 from salon_ranking.uncertainty.means import CONFIDENCE
 from salon_ranking.uncertainty.quantiles import expanded_interval
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, member_of
 
 Floats = NDArray[np.float64]
 
@@ -122,8 +122,7 @@ def agreement(
         >>> agreement(frame, replicates=0).table.select("first", "second", "kendall", "same_rank").row(0)
         ('x', 'y', 1.0, 1.0)
     """
-    if level not in tuple(AgreementLevel):
-        raise InputError("unknown level", value=str(level), allowed=AgreementLevel)
+    level = member_of(AgreementLevel, level, "level")
     if replicates < 0 or seed < 0:
         raise InputError("replicates and seed must be 0 or more, not", value=min(replicates, seed))
     missing = [name for name in _NEEDED if name not in scores.columns]

@@ -35,7 +35,7 @@ from salon_taxonomy.answers import (
 from salon_taxonomy.answers.reading import split_object, without_surrogates
 from salon_taxonomy.answers.strict_json import JsonError, strict_json
 from salon_taxonomy.digest import Digestible
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, member_of
 from salon_taxonomy.protocols import Decoding, Question
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
@@ -62,7 +62,7 @@ class _AllLevels(Described):
     highest: ClassVar[float] = 16.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mode", ConsistencyMode.named(self.mode))
+        object.__setattr__(self, "mode", member_of(ConsistencyMode, self.mode, "mode of consistency", column="mode"))
         reasoning_rule(self.reasoning)
 
     def terms(self, batch: Batch) -> tuple[Component, ...]:

@@ -9,12 +9,12 @@ from salon_rewards.batch import Batch
 from salon_rewards.callables.prism import asked_for, quoted
 from salon_rewards.callables.reward import AskingReward
 from salon_rewards.callables.scorer import ScorerReward, scorer_reward
-from salon_rewards.group_mask import Abstention, Paid, abstention_of
+from salon_rewards.group_mask import Abstention, Paid
 from salon_rewards.judge_batching import Answers
 from salon_rewards.pictures import picture
 from salon_taxonomy.answers import SideVerdict, Unparsed, parse_pair_verdict
 from salon_taxonomy.digest import Digestible
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, member_of
 from salon_taxonomy.protocols import Decoding, Judge, Question
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
@@ -95,7 +95,7 @@ class WinRateReward(AskingReward):
             raise InputError("win_rate needs either a judge or a scorer", column="judge")
         if self.opponents is not None and (self.opponents < 2 or self.opponents % 2):
             raise InputError("must be an even number from 2", column="opponents", value=self.opponents)
-        object.__setattr__(self, "abstention", abstention_of(self.abstention))
+        object.__setattr__(self, "abstention", member_of(Abstention, self.abstention, "abstention", column="abstention"))
         if self.scorer is not None:
             object.__setattr__(self, "_scores", scorer_reward(self.scorer, {}))
         elif self.judge is not None:

@@ -15,13 +15,13 @@ from typing import ClassVar, Final, Literal, Protocol, TypeAlias, get_args
 from salon_judges.asking.asker import in_time
 from salon_rewards.batch import GRAMMARS, Batch
 from salon_rewards.callables.reward import AskingReward, RuleReward
-from salon_rewards.group_mask import NO_TRUTH, Abstention, Component, Paid, abstention_of
+from salon_rewards.group_mask import NO_TRUTH, Abstention, Component, Paid
 from salon_rewards.illusory_edits import illusory
 from salon_rewards.judge_batching import check_limits
 from salon_rewards.pictures import picture
 from salon_taxonomy.answers import Parsed, R3Answer
 from salon_taxonomy.answers.reading import thought_letters
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, member_of
 from salon_taxonomy.protocols import Editor, Media
 from salon_taxonomy.verdict import Reason, Unscored
 
@@ -230,7 +230,7 @@ class RectificationReward(AskingReward):
     asks: ClassVar[str] = "editor"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "abstention", abstention_of(self.abstention))
+        object.__setattr__(self, "abstention", member_of(Abstention, self.abstention, "abstention", column="abstention"))
         for name, kinds in (("refusal", get_args(Refusal)), ("illusory", get_args(Illusory))):
             if getattr(self, name) not in kinds:
                 raise InputError("unknown rule", column=name, value=getattr(self, name), allowed=kinds)

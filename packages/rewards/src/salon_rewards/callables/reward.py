@@ -13,9 +13,9 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from salon_rewards.batch import Batch
-from salon_rewards.group_mask import Abstention, Component, Paid, abstention_of, plain, together
+from salon_rewards.group_mask import Abstention, Component, Paid, plain, together
 from salon_rewards.judge_batching import Answers
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, member_of
 from salon_taxonomy.plugins import no_exit
 from salon_taxonomy.protocols import Judge, Question
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
@@ -158,7 +158,7 @@ class JudgedReward(AskingReward):
     asks: ClassVar[str] = "judge"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "abstention", abstention_of(self.abstention))
+        object.__setattr__(self, "abstention", member_of(Abstention, self.abstention, "abstention", column="abstention"))
         answers = Answers(self.judge, type(self).read, concurrency=self.concurrency, timeout_s=self.timeout_s)
         object.__setattr__(self, "_answers", answers)
 

@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Final
 from salon_rewards.batch import Batch
 from salon_rewards.callables.prism import asked_for
 from salon_rewards.callables.reward import AskingReward
-from salon_rewards.group_mask import Abstention, Paid, abstention_of
+from salon_rewards.group_mask import Abstention, Paid
 from salon_rewards.pictures import picture_or_video, shown, video
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, member_of
 from salon_taxonomy.records import MediaKind
 from salon_taxonomy.scorers import IMAGES, SEVERAL, CheckedScorer, open_scorer
 from salon_taxonomy.verdict import Scored, Unscored
@@ -70,7 +70,7 @@ class ScorerReward(AskingReward):
         if self.scale is not None and not float("-inf") < self.scale[0] < self.scale[1] < float("inf"):
             raise InputError("needs two finite numbers, the lower first", column="scale", value=self.scale)
         object.__setattr__(self, "image", self.image or (VIDEOS if self.scorer.of_videos else IMAGES))
-        object.__setattr__(self, "abstention", abstention_of(self.abstention))
+        object.__setattr__(self, "abstention", member_of(Abstention, self.abstention, "abstention", column="abstention"))
         object.__setattr__(self, "__name__", f"scorer:{self.scorer.name}")
         needed = (each for each in self.scorer.takes[1:] if each not in self.scorer.optional)
         object.__setattr__(self, "columns", (self.image, self.prompt, *needed))

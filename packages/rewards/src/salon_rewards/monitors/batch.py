@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from salon_rewards.batch import Batch
 from salon_taxonomy.answers import MagicMirrorAnswer, Outcome, Parsed, R3Answer
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, member_of
 
 Answer: TypeAlias = MagicMirrorAnswer | R3Answer
 
@@ -118,9 +118,7 @@ class StepBatch:
             >>> batch.completions[0].answer, batch.completions[1].answer
             (MagicMirrorAnswer(normal=True, artifacts=()), None)
         """
-        if grammar not in tuple(AnswerForm):
-            raise InputError("unknown grammar", source=source, column="grammar", value=grammar, allowed=AnswerForm)
-        grammar = AnswerForm(grammar)
+        grammar = member_of(AnswerForm, grammar, "grammar", column="grammar", source=source)
         if isinstance(step, bool) or not isinstance(step, int) or step < 0:
             raise InputError("must be a whole number of 0 or more", source=source, column="step", value=step)
         if truth is None and grammar is AnswerForm.R3:

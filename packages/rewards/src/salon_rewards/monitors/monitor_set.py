@@ -15,7 +15,7 @@ from salon_rewards.monitors.prompt_editing import PromptEditing
 from salon_rewards.monitors.reading import Alarm, Monitor, Reading
 from salon_rewards.monitors.template_reasoning import TemplateReasoning
 from salon_rewards.monitors.unreadable import Unreadable
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, member_of
 
 _COMMON: tuple[type[Any], ...] = (
     AlwaysNormal,
@@ -82,7 +82,7 @@ class MonitorBoard:
     """
 
     def __init__(self, monitors: Sequence[Monitor], *, grammar: AnswerForm | str = AnswerForm.MAGICMIRROR) -> None:
-        self.grammar = _grammar(grammar)
+        self.grammar = member_of(AnswerForm, grammar, "grammar", column="grammar")
         names = [monitor.name for monitor in monitors]
         if not names:
             raise InputError("needs at least one monitor", column="monitors")
@@ -117,11 +117,5 @@ def watch(*monitors: Monitor, grammar: AnswerForm | str = AnswerForm.MAGICMIRROR
         ('stop', [('always_normal', 1.0), ('template_reasoning', 1.0)])
     """
     if not monitors:
-        monitors = tuple(build() for build in MONITORS[_grammar(grammar)])
+        monitors = tuple(build() for build in MONITORS[member_of(AnswerForm, grammar, "grammar", column="grammar")])
     return MonitorBoard(monitors, grammar=grammar)
-
-
-def _grammar(form: AnswerForm | str) -> AnswerForm:
-    if form not in tuple(AnswerForm):
-        raise InputError("unknown grammar", column="grammar", value=form, allowed=AnswerForm)
-    return AnswerForm(form)

@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, member_of
 from salon_train.seeds import torch_seed
 
 if TYPE_CHECKING:
@@ -158,11 +158,9 @@ def build_tiny_model(
         ...     model.parameters < 2_000_000
         True
     """
-    if architecture not in tuple(Architecture):
-        raise InputError("unknown architecture", column="architecture", value=architecture, allowed=tuple(Architecture))
+    architecture = member_of(Architecture, architecture, "architecture", column="architecture")
     if not texts:
         raise InputError("the tokenizer needs texts to learn from", column="texts", value=texts)
-    architecture = Architecture(architecture)
     if architecture is Architecture.QWEN2_5_VL and shape.image_size % (2 * shape.patch_size):
         raise InputError("must be a multiple of twice patch_size", column="image_size", value=shape.image_size)
 

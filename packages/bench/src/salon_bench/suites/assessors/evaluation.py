@@ -18,7 +18,7 @@ from salon_bench.suites.assessors.label_counts import Averages, LabelCounts, mac
 from salon_bench.suites.assessors.label_space import COLUMN, LABELS, MAIN_LABELS, TreeLevel, label_matrix
 from salon_ranking.uncertainty.quantiles import expanded_interval
 from salon_taxonomy.answers import MagicMirrorAnswer, Outcome, Unparsed
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, member_of
 from salon_taxonomy.verdict import Reason
 
 if TYPE_CHECKING:
@@ -111,14 +111,13 @@ def evaluate(
         (0.5, 0.5)
     """
     check_options(replicates, confidence, seed)
-    if invalid not in tuple(Invalid):
-        raise InputError("unknown way to count invalid answers", value=str(invalid), allowed=Invalid)
-    matrices = matrices_of(truth, answers, Invalid(invalid))
+    invalid = member_of(Invalid, invalid, "way to count invalid answers")
+    matrices = matrices_of(truth, answers, invalid)
     unread = Counter(outcome.reason for outcome in answers if isinstance(outcome, Unparsed))
     reasons = tuple(sorted(unread.items(), key=lambda pair: (-pair[1], pair[0])))
     table = _table(*matrices, replicates=replicates, confidence=confidence, seed=seed)
     valid = len(truth) - unread.total()
-    return Evaluation(table, len(truth), valid, reasons, Invalid(invalid), replicates, confidence, seed)
+    return Evaluation(table, len(truth), valid, reasons, invalid, replicates, confidence, seed)
 
 
 def matrices_of(

@@ -29,13 +29,13 @@ from salon_judges.media.video_sampling import prepare_video_bytes
 from salon_rewards.batch import Batch
 from salon_rewards.callables.prism import asked_for
 from salon_rewards.callables.reward import AskingReward
-from salon_rewards.group_mask import Abstention, Paid, abstention_of
+from salon_rewards.group_mask import Abstention, Paid
 from salon_rewards.judge_batching import check_judge, check_limits
 from salon_rewards.pictures import picture
 from salon_taxonomy.answers import Unparsed
 from salon_taxonomy.digest import digest
 from salon_taxonomy.enums import MediaRole
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, member_of
 from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.protocols import Judge, Media
 from salon_taxonomy.records import Prompt, Record, Score
@@ -113,7 +113,7 @@ class SuiteReward(AskingReward):
         else:
             prompts = {}
             self._check_facts(reward)
-        object.__setattr__(self, "abstention", abstention_of(self.abstention))
+        object.__setattr__(self, "abstention", member_of(Abstention, self.abstention, "abstention", column="abstention"))
         object.__setattr__(self, "_prompts", prompts)
         object.__setattr__(self, "_worth", reward)
         object.__setattr__(self, "__name__", f"suite:{self.suite.name}")

@@ -19,7 +19,7 @@ from salon_judges.formats.generations import Generated
 from salon_judges.formats.magic_bench_377_prompts import SUITE
 from salon_taxonomy.answers import SideVerdict, parse_pair_verdict
 from salon_taxonomy.digest import digest
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, member_of
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.records import Battle, Mode, Record, Score, Side, Winner
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
@@ -72,9 +72,7 @@ class MagicBench377Battles(PromptFileSuite):
 
     def __init__(self, rule: OrderRule | str = OrderRule.TIE, language: str | None = None) -> None:
         super().__init__(language)
-        if rule not in tuple(OrderRule):
-            raise InputError("unknown rule for two orders", value=str(rule), allowed=OrderRule)
-        self.rule = OrderRule(rule)
+        self.rule = member_of(OrderRule, rule, "rule for two orders")
 
     @property
     def name(self) -> str:

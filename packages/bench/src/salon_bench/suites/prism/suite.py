@@ -23,7 +23,7 @@ from salon_judges.media import PicturePolicy
 from salon_taxonomy.answers import PrismAnswer
 from salon_taxonomy.answers.reading import Fidelity, checked_fidelity
 from salon_taxonomy.digest import Digestible, digest
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import member_of
 from salon_taxonomy.verdict import Scored, Verdict
 
 if TYPE_CHECKING:
@@ -48,9 +48,7 @@ class PrismBench(SuiteBase):
     """As they are: the released script shows pictures in full size."""
 
     def __init__(self, language: Language | str = Language.ENGLISH, fidelity: Fidelity = "paper") -> None:
-        if language not in tuple(Language):
-            raise InputError("unknown language", value=str(language), allowed=Language)
-        self.language = Language(language)
+        self.language = member_of(Language, language, "language")
         self.fidelity = checked_fidelity(fidelity)
         self.rules = CountingRules.of(self.fidelity)
 

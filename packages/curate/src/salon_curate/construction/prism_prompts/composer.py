@@ -12,7 +12,7 @@ from salon_curate.construction.prism_prompts.pools import Entry, in_language
 from salon_curate.construction.prism_prompts.recipes import RECIPES
 from salon_judges.formats.prism_tracks import Language, Track
 from salon_taxonomy.digest import digest
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, member_of
 
 PER_TRACK = 50
 """Composed prompts of each track in the paper."""
@@ -66,13 +66,11 @@ def compose(
         >>> english[3].text, chinese[3].text
         ('A crowded railway station in winter, in the style of Impressionism.', '印象派风格：冬日拥挤的火车站。')
     """
-    if language not in tuple(Language):
-        raise InputError("unknown language", value=str(language), allowed=Language)
+    chosen = member_of(Language, language, "language")
     if seed < 0:
         raise InputError("the seed must be 0 or more, not", value=seed)
     if per_track < 1:
         raise InputError("at least one prompt per track, not", value=per_track)
-    chosen = Language(language)
     return [
         PrismPrompt(_id(track, number, entry, chosen), in_language(entry, chosen), track, chosen)
         for track in tracks
