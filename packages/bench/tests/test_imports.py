@@ -271,10 +271,10 @@ def test_odd_values_of_a_log_cost_no_sample(tmp_path: Path) -> None:
     """Numbers beyond a float are missing; long ids that begin alike are two; half a surrogate pair and long names are words."""
     image = {"type": "image", "image": "x" * 5000 + ".png"}
     words = [{"role": "user", "content": [{"type": "text", "text": "a\ud83d"}, image]}]
-    log = _inspect(input=words, scores={"includes": {"value": 10**400}})
+    log = _inspect(input=words, output={"choices": True}, scores={"includes": {"value": 10**400}})
     assert isinstance(log["eval"], dict)
     assert isinstance(log["samples"], list)
-    log["eval"]["created"] = "yesterday"
+    log["eval"] |= {"created": "yesterday", "scorers": 3}
     log["samples"] = [{**log["samples"][0], "id": "y" * 250 + end} for end in "ab"]
     path = _written(tmp_path, log)
     done = import_log(read_log(path), tmp_path / "results")

@@ -16,7 +16,17 @@ from typing import Any, Final
 
 import polars as pl
 
-from salon_bench.imports.log import ForeignLog, LogSample, asked, fields_of, image_addresses, json_object, number, picture
+from salon_bench.imports.log import (
+    ForeignLog,
+    LogSample,
+    asked,
+    fields_of,
+    image_addresses,
+    items_of,
+    json_object,
+    number,
+    picture,
+)
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Reason
@@ -37,12 +47,11 @@ def read_inspect(path: Path) -> ForeignLog:
         header, samples = _archive(path)
     else:
         header = json_object(path.read_bytes(), path)
-        every = header.pop("samples", None)
-        samples = iter(every if isinstance(every, list) else [])
+        samples = iter(items_of(header.pop("samples", None)))
     spec = header.get("eval")
     if not isinstance(spec, Mapping) or not isinstance(spec.get("task"), str) or not isinstance(spec.get("model"), str):
         raise InputError("is no log of inspect_ai: it has no eval with task and model", source=path)
-    scorers = [each for each in spec.get("scorers") or [] if isinstance(each, Mapping)]
+    scorers = [each for each in items_of(spec.get("scorers")) if isinstance(each, Mapping)]
     names = [str(each.get("name")) for each in scorers]
     judges = [f"{name} ({model})" if (model := _model(each)) else name for name, each in zip(names, scorers, strict=True)]
     status = header.get("status")
@@ -123,7 +132,7 @@ def _sample(sample: object, scorers: list[str], path: Path) -> LogSample:
         if isinstance(words, str) and words.strip():
             replies |= dict.fromkeys(list(named)[:1], words)
     output = fields_of(sample.get("output"))
-    messages = [fields_of(choice).get("message") for choice in output.get("choices") or []]
+    messages = [fields_of(choice).get("message") for choice in items_of(output.get("choices"))]
     attachments = fields_of(sample.get("attachments"))
     addresses = [*image_addresses(messages), *image_addresses(sample.get("input"))]
     pictures = [picture(attachments.get(each.removeprefix("attachment://"), each), path.parent) for each in addresses]

@@ -93,6 +93,11 @@ def fields_of(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+def items_of(value: object) -> list[Any]:
+    """Return a list's items; none of a value of another kind."""
+    return value if isinstance(value, list) else []
+
+
 def json_object(text: str | bytes, path: Path, line: int | None = None) -> dict[str, Any]:
     """Parse a JSON object; lone surrogates, which no file can hold, become U+FFFD.
 
