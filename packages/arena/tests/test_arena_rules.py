@@ -353,3 +353,23 @@ def test_an_agreement_that_is_undefined_says_why_and_of_how_much() -> None:
     assert (clear.value, clear.items, clear.answers) == (1.0, 2, 6), "of the first three raters"
     pairs = agreement._fleiss("verdicts", [["yes", "yes"], ["no", "no"], ["no", "yes"]])
     assert (pairs.statistic, pairs.items, pairs.answers) == ("Fleiss' κ (first 2 raters)", 3, 6)
+
+
+@for_each(
+    ("answers", "agreed"),
+    [
+        ((True, True), True),
+        ((False, False), False),
+        ((True, False), False),
+        ((False, True), True),
+        ((True, False, True), False),
+    ],
+)
+def test_the_answer_to_a_question_is_that_of_most_and_of_the_last_of_two_who_differ(
+    answers: tuple[bool, ...], agreed: bool
+) -> None:
+    """A third one, to a lease that ran out, changes nothing."""
+    said = [Verdict(aligned=True, questions=({"relevant": True, "answer": answer},)) for answer in answers]
+    item = VerdictItem(said=[each.model_dump_json() for each in said])
+    assert item.agreed is not None and [each.answer for each in item.agreed.questions] == [agreed]
+    assert VerdictItem(said=[said[0].model_dump_json()]).agreed is None

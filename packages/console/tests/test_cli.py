@@ -22,7 +22,7 @@ from salon_console import COMMANDS, lazy_commands, main
 from salon_console import doctor as doctor_module
 from salon_console import taxonomy as taxonomy_module
 from salon_console.doctor import MachineCheck
-from salon_console.file_options import InputPath
+from salon_console.file_options import InputPath, OutputPath
 from salon_console.options import resumable
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.errors import InputError
@@ -332,3 +332,16 @@ def test_a_path_that_cannot_be_looked_at_is_named_with_what_the_option_means(tmp
     with pytest.raises(InputError, match="is a file, not a folder") as raised:
         InputPath(file_okay=False)._check(tmp_path / "file", "")
     assert raised.value.hint == f"Its folder is {tmp_path}."
+
+
+def test_an_output_that_is_the_input_is_refused_and_standard_input_is_compared_with_nothing(tmp_path: Path) -> None:
+    @click.command()
+    @click.argument("read", type=InputPath(allow_dash=True))
+    @click.option("--output", type=OutputPath())
+    def command(read: Path, output: Path) -> None:
+        click.echo("written")
+
+    (tmp_path / "a.csv").touch()
+    same = CliRunner().invoke(command, [str(tmp_path / "a.csv"), "--output", str(tmp_path / "a.csv")])
+    assert isinstance(same.exception, InputError) and "would overwrite" in str(same.exception)
+    assert CliRunner().invoke(command, ["-", "--output", str(tmp_path / "a.csv")]).output == "written\n"

@@ -183,6 +183,10 @@ def test_several_views_become_one_table_with_their_names() -> None:
     assert [row[0] for row in whole.table.rows] == ["one", "two", "two"]
     assert whole.chart is not None
     assert whole.chart.rows[2].name == f"two: {HOSTILE}1"
+    titled = [ResultView("", Table(("a",), [("1",)]), ForestPlot(title, [PlotRow("x", 1.0)], 0.5)) for title in ("Elo", "Rise")]
+    joined = joined_views(titled, ["one", "two"], "of").chart
+    assert joined is not None and (joined.title, joined.reference) == ("Elo", 0.5)
+    assert [row.name for row in joined.rows] == ["one: x", "two: x"]
 
 
 def test_the_chart_of_nothing_and_of_equal_values_can_be_drawn() -> None:

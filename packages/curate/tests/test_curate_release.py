@@ -37,7 +37,7 @@ from salon_curate.importing import Columns, import_pictures
 from salon_curate.judging import judge_stage
 from salon_curate.measures import fields, look
 from salon_curate.pipeline import PIPELINE
-from salon_curate.release import merkle_root, release, verify_release
+from salon_curate.release import card, merkle_root, release, verify_release
 from salon_curate.running import run, verify
 from salon_curate.selection import read_columns, save_selection, select
 from salon_curate.stages import stage
@@ -667,3 +667,24 @@ def test_near_duplicates_of_the_stage_differ_in_three_bits_unless_another_distan
     for distance, groups in expected.items():
         options = {} if distance is None else {"distance": distance}
         assert duplicates.function(rows, **options)["near_duplicate_of"].to_list() == groups
+
+
+def test_a_card_says_what_is_in_it_and_what_people_found_or_that_it_is_unknown() -> None:
+    known, unknown = {"value": 0.9, "low": 0.85, "high": 0.9449}, {"value": None, "low": None, "high": None}
+    names = ("precision", "negative_value", "recall", "agreement")
+    audit = {name: known if number % 2 else unknown for number, name in enumerate(names)} | {"rated": 1200, "kappa": None}
+    source = {"name": "a|b", "kind": "folder", "rows": 5000, "problems": 12, "licence": "CC0-1.0"}
+    stage = {"stage": "look", "version": "2", "when": None}
+    manifest = {"name": "birds", "version": "3", "merkle_root": "ab", "sources": [source], "predicates": {"wide": "width > 1"},
+                "pictures": {"train": 1500, "test": 0}, "stages": [stage]}  # fmt: skip
+    lines = card({**manifest, "audit": audit}, 5000, ["features: x"]).splitlines()
+    for line in (
+        'license: "CC0-1.0"', '  - {split: "train", path: data/train-*}', "features: x", "# birds 3", "- wide: `width > 1`",
+        "1,500 of 5,000 pictures. Merkle root of the data files: `ab`.", "| a\\|b | folder | 5,000 | 12 | CC0-1.0 |",
+        "| look | 2 | – | always |", "- precision: unknown", "- negative value: 0.900 [0.850, 0.945]", "- recall: unknown",
+        "- agreement: 0.900 [0.850, 0.945]", "- pictures rated: 1,200; κ of two raters: unknown",
+    ):  # fmt: skip
+        assert line in lines, line
+    assert not any("test-*" in line for line in lines), "a split without pictures has no files"
+    assert "κ of two raters: 0.750" in card({**manifest, "audit": audit | {"kappa": 0.75}}, 5000)
+    assert "None: the conditions were not compared" in card({**manifest, "audit": None}, 5000)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from salon_taxonomy import answers
-from salon_taxonomy.answers import Outcome, Parsed, Unparsed
+from salon_taxonomy.answers import Note, Outcome, Parsed, Unparsed
 from salon_taxonomy.answers.reading import last_box, split_reply, thought_letters
 from salon_taxonomy.testing import (
     HOSTILE_REPLIES,
@@ -221,3 +221,18 @@ def test_a_box_is_surrounded_when_as_little_as_one_sign_stands_before_or_after_i
     if "{" not in before:
         assert found.body == "7"
         assert (answers.Note.SURROUNDED in found.notes) is bool((before + after).strip())
+
+
+@pytest.mark.parametrize(
+    ("text", "notes"),
+    [
+        ("<think>a</think>x", ()),
+        ("one</think>x", (Note.THINK_UNOPENED,)),
+        ("one</think>two</think>x", (Note.THINK_UNOPENED, Note.THINK_REPEATED)),
+        ("<think>a</think><think>b</think>x", (Note.THINK_REPEATED,)),
+        ("<think>a</think>b</think>x", (Note.THINK_UNOPENED, Note.THINK_REPEATED)),
+    ],
+)
+def test_reasoning_that_is_never_opened_or_comes_again_is_noted(text: str, notes: tuple[Note, ...]) -> None:
+    reply = split_reply(text)
+    assert not isinstance(reply, Unparsed) and (reply.answer, reply.notes) == ("x", notes)

@@ -173,3 +173,11 @@ def test_control_characters_and_surrogates_are_kept_out_of_labels() -> None:
     for character in ("\x1b", "\x00", "\ud800", "\ufffe"):
         with pytest.raises(ValidationError):
             label("a", name=f"A{character}")
+
+
+def test_one_label_is_a_taxonomy_and_none_is_not() -> None:
+    whole = Taxonomy.load("magicmirror").model_dump()
+    roots = [label for label in whole["labels"] if label["parent"] is None]
+    assert len(Taxonomy.model_validate({**whole, "labels": roots[:1]})) == 1
+    with pytest.raises(ValueError, match="at least 1 item"):
+        Taxonomy.model_validate({**whole, "labels": []})
