@@ -351,13 +351,13 @@ def test_questions_are_asked_parents_first_whatever_the_order_of_the_file(tmp_pa
 @for_each("tag", TAGS)
 def test_a_drawn_prompt_asks_for_what_its_conditions_ask_about(tag: str) -> None:
     """A picture that shows the prompt's words has the wanted answer to every question."""
-    rows = [row for row in drawn_prompts("geneval", per_tag=12, seed=4) if row.prompt.scenario == tag]
-    assert [row.prompt.prompt_id for row in rows] == [f"{tag}-{number:02d}" for number in range(12)]
+    rows = [row for row in drawn_prompts("geneval", seed=4) if row.prompt.scenario == tag]
+    assert [row.prompt.prompt_id for row in rows] == [f"{tag}-{number:02d}" for number in range(20)]
     for row in rows:
         scene = imagine(words := row.prompt.text.removeprefix("a photo of "), slips=0)
         asked = list(conditions(row.facts))
         claims = [read_question(each.question) for each in asked]
         assert [claim is not None and holds(claim, scene) for claim in claims] == [each.wanted for each in asked], words
         assert len(asked) == dict(zip(TAGS, (1, 2, 2, 1, 3, 2), strict=True))[tag]
-    assert drawn_prompts("geneval", per_tag=2, seed=4) != drawn_prompts("geneval", per_tag=2, seed=5)
+    assert drawn_prompts("geneval", seed=4) != drawn_prompts("geneval", seed=5)
     assert len(drawn_prompts("geneval")) == 120

@@ -52,7 +52,7 @@ WRONG = """
 init birds
 init x --preset nope
 init x --preset flux-reason --judge nope:x
-import birds rows.jsonl
+import birds rows.jsonl --prompt key
 import fresh nope
 import fresh empty
 import fresh empty.csv
