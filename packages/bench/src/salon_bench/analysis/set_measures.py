@@ -101,9 +101,9 @@ def set_measures(
     return pl.DataFrame(rows, schema={**schema, "base": pl.Int64, "new": pl.Int64, "reason": pl.String}, orient="row")
 
 
-def _features(given: ArrayLike, name: str) -> Features:
+def _features(values: ArrayLike, name: str) -> Features:
     try:
-        features = np.asarray(given, dtype=np.float64)
+        features = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError("must be numbers, one row per picture", key=name) from error
     if features.ndim != 2 or not features.size:
@@ -114,14 +114,14 @@ def _features(given: ArrayLike, name: str) -> Features:
     return features
 
 
-def _labels(given: Sequence[str] | None, features: Features, name: str) -> list[tuple[str, ...]]:
-    if given is None:
+def _labels(prompts: Sequence[str] | None, features: Features, name: str) -> list[tuple[str, ...]]:
+    if prompts is None:
         return [(name, str(row)) for row in range(len(features))]
-    if len(given) != len(features):
+    if len(prompts) != len(features):
         raise InputError(
-            f"must have one prompt for each of {len(features):,} rows, not", key=f"{name}_prompts", value=len(given)
+            f"must have one prompt for each of {len(features):,} rows, not", key=f"{name}_prompts", value=len(prompts)
         )
-    return [(str(prompt),) for prompt in given]
+    return [(str(prompt),) for prompt in prompts]
 
 
 def _grouped(sides: Sequence[Features], labels: Sequence[list[tuple[str, ...]]], seed: int) -> _Sets:

@@ -130,7 +130,7 @@ def generate(
     for words in getattr(suite_prompts, "remarks", tuple)():
         click.echo(words, err=True)
     limits = getattr(getattr(chosen, "settings", None), "limits", None)
-    given = {"dtype": dtype, "build": build}
+    options = {"dtype": dtype, "build": build}
     at_once = concurrency or int(getattr(limits, "concurrency", 1))
     wanted_prompts = drawn(suite_prompts, limit, seed)
     with watching(work, "generating") as watcher:
@@ -141,7 +141,7 @@ def generate(
             samples=samples,
             seed=seed,
             concurrency=at_once,
-            settings=dict(map(_setting, settings)) | {name: text for name, text in given.items() if text is not None},
+            settings=dict(map(_setting, settings)) | {name: text for name, text in options.items() if text is not None},
             watcher=watcher,
             on_start=lambda kept, wanted: print_continues(kept, wanted, things, folder) if kept else None,
         )

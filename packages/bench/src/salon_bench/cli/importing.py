@@ -34,6 +34,6 @@ def import_logs(logs: tuple[Path, ...], store: StoreAddress) -> None:
     done = [import_log(read_log(path), store) for path in log_files(list(logs))]
     rows = [(each.run_id, each.suite, each.model, *(f"{getattr(each, name):,}" for name in _NUMBERS)) for each in done]
     print_table(("run", "suite", "model", *_NUMBERS), rows, right=frozenset(_NUMBERS))
-    for each in done:
-        for line in each.remarks:
+    for run in done:
+        for line in run.remarks:
             click.echo(visible(line), err=True)

@@ -28,9 +28,9 @@ def rows_of(folder: StoreAddress) -> RowView | None:
         return None
     view = _made_elsewhere(Path(folder))
     inner = [] if view else sorted(each for each in Path(folder).iterdir() if each.is_dir())
-    for each in inner:
-        if is_store(str(each)) or _made_elsewhere(each):
-            raise InputError("has nothing to show itself", source=folder, hint=f"A folder in it has: salon view {each}")
+    for subfolder in inner:
+        if is_store(str(subfolder)) or _made_elsewhere(subfolder):
+            raise InputError("has nothing to show itself", source=folder, hint=f"A folder in it has: salon view {subfolder}")
     return view
 
 

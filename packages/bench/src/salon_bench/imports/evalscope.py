@@ -60,5 +60,5 @@ def _samples(path: Path, subset: str) -> Iterator[LogSample]:
         addresses = [metadata.get("image_path"), prediction, *image_addresses(row.get("input"))]
         pictures = (picture(address, path.parent) for address in addresses)
         text = asked(row.get("input")) or str(metadata.get("prompt") or "")
-        shown = next((each for each in pictures if each), None)
-        yield LogSample(f"{subset}-{sample_id}", repeat, text, subset, numbers, replies, prediction, shown)
+        first_picture = next((each for each in pictures if each), None)
+        yield LogSample(f"{subset}-{sample_id}", repeat, text, subset, numbers, replies, prediction, first_picture)

@@ -42,7 +42,7 @@ def read_lmms_eval(path: Path) -> ForeignLog:
     results = json_object(summary.read_bytes(), summary) if summary.is_file() else {}
     version = fields_of(results.get("versions")).get(task)
     first = next((row for _, row in json_lines(path)), {})
-    models = [found for value in first.values() if isinstance(value, Mapping) and (found := value.get("eval_model"))]
+    models = [model for value in first.values() if isinstance(value, Mapping) and (model := value.get("eval_model"))]
     try:
         created = datetime.strptime(date, "%Y%m%d_%H%M%S").astimezone()
     except ValueError:

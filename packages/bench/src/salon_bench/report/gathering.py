@@ -164,8 +164,8 @@ def _gallery(suite: str, runs: Sequence[RunView], most: int, side: int, only: Ma
     cards = cards.sort(key, nulls_last=True)
     wanted = cards
     if only is not None:
-        place = pl.DataFrame({"prompt_id": [*only]}, schema={"prompt_id": pl.String})
-        wanted = place.join(cards, on="prompt_id", maintain_order="left_right")
+        prompt_ids = pl.DataFrame({"prompt_id": [*only]}, schema={"prompt_id": pl.String})
+        wanted = prompt_ids.join(cards, on="prompt_id", maintain_order="left_right")
     kept = _first_prompts(wanted, most)
     maker = _CardMaker(runs, kept, cards, side, suite)
     groups: dict[str, list[Card]] = {}
@@ -231,9 +231,9 @@ class _CardMaker:
         whole = pl.col("prompt_id").is_in(cards["prompt_id"].unique().implode()) if self._names else pl.lit(False)
         calls = pl.concat([each.calls for each in runs])
         self._given = _given_files(calls)
-        shown = sorted({sha256 for files in self._given.values() for _, sha256 in files})
-        given = pl.col("sha256").is_in(shown)
-        generations = runs[0].read("generations").filter(pl.col("generation_id").is_in(wanted) | whole | given).collect()
+        digests = sorted({sha256 for files in self._given.values() for _, sha256 in files})
+        of_prompts = pl.col("sha256").is_in(digests)
+        generations = runs[0].read("generations").filter(pl.col("generation_id").is_in(wanted) | whole | of_prompts).collect()
         self._generations = {row["generation_id"]: row for row in generations.iter_rows(named=True)}
         sources = [_source(row) for row in self._generations.values()]
         folders = {each.run_id: each.generation_folders for each in runs}
@@ -258,7 +258,7 @@ class _CardMaker:
         together = () if row["generation_id"] is not None or not self._names else self._pictures_of.pictures(row)
         about = row["generation_id"] or whole_case_id(self._suite, row["prompt_id"], row["subject_model"])
         key = (row["run_id"], about)
-        given = [] if together else self._files_given(row)
+        files = [] if together else self._files_given(row)
         numbers = sorted(
             (Number(each["task"], each["dimension"], each["value"], each["unscored_reason"]) for each in row["numbers"]),
             key=lambda each: (each.task, each.dimension),
@@ -271,8 +271,8 @@ class _CardMaker:
         return Card(
             column,
             0 if generation is None else generation["sample"],
-            together or (*(picture for _, picture in given), self._picture(row["generation_id"], numbers)),
-            (*(name for name, _ in given), MediaRole.RESULT) if given else _names(self._names, len(together)),
+            together or (*(picture for _, picture in files), self._picture(row["generation_id"], numbers)),
+            (*(name for name, _ in files), MediaRole.RESULT) if files else _names(self._names, len(together)),
             tuple(numbers),
             tuple(sorted(labels, key=lambda each: (each.name, each.explanation or ""))),
             tuple(self._reply(each) for each in sorted(self._calls.get(key, ()), key=self._asking_order)),
@@ -281,10 +281,10 @@ class _CardMaker:
 
     def _files_given(self, row: Mapping[str, Any]) -> list[tuple[str, Thumbnail | NoThumbnail]]:
         """Return role and thumbnail of each file that came with the prompt and was shown beside the card's picture."""
-        shown = self._given.get((row["run_id"], row["generation_id"]), [])
+        shown_files = self._given.get((row["run_id"], row["generation_id"]), [])
         of_prompt = [each for each in self._generations.values() if each["prompt_id"] == row["prompt_id"]]
         known = {each["sha256"]: each for each in of_prompt}
-        files = [each for each in sorted(shown, key=lambda each: _ROLES.index(each[0])) if each[1] in known]
+        files = [each for each in sorted(shown_files, key=lambda each: _ROLES.index(each[0])) if each[1] in known]
         return [(role.replace("_", " "), self._small[_source(known[sha256])]) for role, sha256 in files]
 
     def _picture(self, generation_id: str | None, numbers: Sequence[Number]) -> Thumbnail | NoThumbnail:
@@ -359,11 +359,11 @@ def _suite_of(run: RunView) -> Suite | None:
 
 def _given_files(calls: pl.DataFrame) -> dict[tuple[str, str], list[tuple[str, str]]]:
     """Return, by run and picture, role and SHA-256 of each file that questions about the picture showed beside it."""
-    given: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
+    files_by_case: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
     for row in calls.drop_nulls(("shown", "generation_id")).iter_rows(named=True):
         files = dict.fromkeys(each for each in given_files(row["shown"]) if each[0] in _ROLES)
-        given.setdefault((row["run_id"], row["generation_id"]), {}).update(files)
-    return {case: list(files) for case, files in given.items()}
+        files_by_case.setdefault((row["run_id"], row["generation_id"]), {}).update(files)
+    return {case: list(files) for case, files in files_by_case.items()}
 
 
 def _source(generation: Mapping[str, Any]) -> JudgedFile:

@@ -188,12 +188,12 @@ async def generate_pictures(
 
 def _turns(item: SuitePrompt, sample: int, seed: int, identity: tuple[str, str]) -> list[_Wanted]:
     """Return the pictures of one sample of a prompt: one, or one for each turn."""
-    prompt_id, given = item.prompt.prompt_id, _given(item)
+    prompt_id, files = item.prompt.prompt_id, _given(item)
     turns = [
-        _Wanted(prompt_id, sample, text, seed + (turn - 1) * _SEEDS_APART, *identity, given if turn == 1 else (), turn)
+        _Wanted(prompt_id, sample, text, seed + (turn - 1) * _SEEDS_APART, *identity, files if turn == 1 else (), turn)
         for turn, text in enumerate(turns_of(item.facts), 1)
     ]
-    return turns or [_Wanted(prompt_id, sample, item.prompt.text, seed, *identity, given)]
+    return turns or [_Wanted(prompt_id, sample, item.prompt.text, seed, *identity, files)]
 
 
 def _missing(turns: Sequence[_Wanted], known: _Known, manifest: Path) -> list[_Wanted]:
@@ -275,19 +275,19 @@ def _is_there(wanted: _Wanted, known: _Known, manifest: Path) -> bool:
     return True
 
 
-def _check_file(path: Path, made: object) -> None:
+def _check_file(path: Path, sha256: object) -> None:
     """Refuse a file that is not the one that was made.
 
     Raises:
         InputError: its SHA-256 is another one, or it cannot be read.
     """
     try:
-        now = None if made is None else file_sha256(path)
+        now = None if sha256 is None else file_sha256(path)
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", source=path) from error
-    if now != made:
+    if now != sha256:
         hint = "Put it back, or delete it: the same command then makes it again."
-        raise InputError(f"is not the file that was made, whose SHA-256 is {made}; it has", source=path, value=now, hint=hint)
+        raise InputError(f"is not the file that was made, whose SHA-256 is {sha256}; it has", source=path, value=now, hint=hint)
 
 
 def _name(wanted: _Wanted) -> str:
@@ -365,19 +365,19 @@ class _Job:
         for turns in waiting:
             source: Generated | None = None
             for number, turn in enumerate(turns, 1):
-                made = await self._one(turn if source is None else replace(turn, given=(source,)))
-                if isinstance(made, Unscored):
+                outcome = await self._one(turn if source is None else replace(turn, given=(source,)))
+                if isinstance(outcome, Unscored):
                     counts.in_a_row += 1
-                    counts.failed[made.reason] += 1
+                    counts.failed[outcome.reason] += 1
                     left = f"; {len(turns) - number} later turns wait for it" if number < len(turns) else ""
                     if len(counts.problems) < _MOST_PROBLEMS:
-                        counts.problems.append(f"{turn.prompt_id}, {_name(turn)}: {made.detail}{left}")
+                        counts.problems.append(f"{turn.prompt_id}, {_name(turn)}: {outcome.detail}{left}")
                 else:
                     counts.made += 1
                     counts.in_a_row = 0
-                    source = made
+                    source = outcome
                 self._report(kept)
-                if isinstance(made, Unscored):
+                if isinstance(outcome, Unscored):
                     break
             if counts.in_a_row >= MOST_FAILURES_IN_A_ROW:
                 return
@@ -390,13 +390,13 @@ class _Job:
         return edit if isinstance(edit, Unscored) else await asyncio.to_thread(self._keep, wanted, edit, known)
 
     async def _made(self, wanted: _Wanted) -> Edit | Unscored:
-        given: list[Media] = []
+        files: list[Media] = []
         for file in wanted.given:
             media = await asyncio.to_thread(_read, file)
             if isinstance(media, Unscored):
                 return media
-            given.append(media)
-        return await self._generator.generate(wanted.prompt, seed=wanted.seed, given=given)
+            files.append(media)
+        return await self._generator.generate(wanted.prompt, seed=wanted.seed, given=files)
 
     def _keep(self, wanted: _Wanted, edit: Edit, costs: Mapping[str, object]) -> Generated | Unscored:
         """Write a picture and its line; returns the reason of a failure."""

@@ -47,9 +47,9 @@ def with_pictures(case: Case, policy: PicturePolicy, cache: PictureCache) -> tup
             pictures.append(picture)
         media.append(replace(prepared.media, role=picture.role))
         rows.append(_row(picture, prepared))
-    given, ids = len(case.given), tuple(row.generation_id for row in rows)
-    shown = replace(case, given_media=tuple(media[:given]), media=tuple(media[given:]), generation_ids=ids[given:])
-    return replace(shown, pictures=tuple(pictures)), tuple(rows)
+    split, ids = len(case.given), tuple(row.generation_id for row in rows)
+    with_media = replace(case, given_media=tuple(media[:split]), media=tuple(media[split:]), generation_ids=ids[split:])
+    return replace(with_media, pictures=tuple(pictures)), tuple(rows)
 
 
 def narrowed(policy: PicturePolicy, judge_settings: Mapping[str, Any] | None) -> PicturePolicy:

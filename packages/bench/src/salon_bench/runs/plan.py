@@ -295,9 +295,9 @@ def _made_of_others(subject: SubjectModel, prompts: Sequence[SuitePrompt]) -> It
         if item is None or not isinstance(turn, int):
             continue
         texts = turns_of(item.facts) or [item.prompt.text]
-        given = {role: [file.sha256 for file in item.media if file.role == role] for role in GIVEN}
+        digests = {role: [file.sha256 for file in item.media if file.role == role] for role in GIVEN}
         now: dict[str, object] = {"prompt": texts[turn - 1]} if turn <= len(texts) else {}
-        now |= {f"{role}_sha256": sums for role, sums in given.items() if turn == 1 and sums and None not in sums}
+        now |= {f"{role}_sha256": sums for role, sums in digests.items() if turn == 1 and sums and None not in sums}
         for name, value in now.items():
             if row.cells.get(name) not in (None, value):
                 others.setdefault(name.removesuffix("_sha256").replace("_", " "), []).append(item.prompt.prompt_id)

@@ -181,15 +181,15 @@ def shown_media(case: Case, question: Question) -> str | None:
     sums: dict[tuple[str, MediaRole | None], str | None]
     sums = {(one.sha256, MediaRole.SOURCE): file.sha256 for one, file in zip(case.media, case.pictures, strict=False)}
     sums |= {(one.sha256, one.role): file.sha256 for one, file in zip(media, files, strict=False)}
-    shown = [[one.role, sums.get((one.sha256, one.role)) or one.sha256] for one in question.media]
-    return json.dumps(shown) if shown else None
+    pairs = [[one.role, sums.get((one.sha256, one.role)) or one.sha256] for one in question.media]
+    return json.dumps(pairs) if pairs else None
 
 
 def _judged(case: Case, question: Question) -> str | None:
     """Return the generation of the one turn whose result a question shows, or else that of the case."""
     triples = zip(case.generation_ids, case.media, case.pictures, strict=False)
-    shown = [name for name, one, file in triples if file.turn and any(one is each for each in question.media)]
-    return shown[0] if len(shown) == 1 else case.generation_id
+    generation_ids = [name for name, one, file in triples if file.turn and any(one is each for each in question.media)]
+    return generation_ids[0] if len(generation_ids) == 1 else case.generation_id
 
 
 def call_row(

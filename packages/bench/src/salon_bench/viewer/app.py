@@ -119,15 +119,15 @@ class Viewer:
 
     def pages(self) -> Mapping[str, Page]:
         """Return what makes each page of its query, by the page's name."""
-        shown = self._shown
-        if isinstance(shown, RowView):
-            return {"": partial(rows_page, shown), "row": partial(row_page, shown)}
-        battles = BattleView(shown)
+        view = self._shown
+        if isinstance(view, RowView):
+            return {"": partial(rows_page, view), "row": partial(row_page, view)}
+        battles = BattleView(view)
         return {
-            "": lambda _: pages.runs_page(shown),
-            "run": partial(pages.cases_page, shown),
-            "case": partial(pages.case_page, shown),
-            "board": partial(pages.board_page, shown),
+            "": lambda _: pages.runs_page(view),
+            "run": partial(pages.cases_page, view),
+            "case": partial(pages.case_page, view),
+            "board": partial(pages.board_page, view),
             "battles": lambda query: rows_page(battles, query, "battles"),
             "row": lambda query: row_page(battles, query, "battles"),
         }
@@ -156,22 +156,22 @@ class Viewer:
 
     def small_picture(self, identifier: str, size: str) -> bytes | NoThumbnail:
         """Return the small copy of a picture, or why it cannot be made; of the size ``clip`` the video itself."""
-        shown = self._shown
+        view = self._shown
         try:
-            if isinstance(shown, RowView):
-                content = shown.picture(identifier)
+            if isinstance(view, RowView):
+                content = view.picture(identifier)
                 if size == CLIP:
                     return content if content and container_of(content) else NoThumbnail("there is no such video")
                 return NoThumbnail("there is no such picture") if content is None else self._copies.copy_of_bytes(content, size)
-            rows = shown.rows("generations", pl.col("generation_id") == identifier)
+            rows = view.rows("generations", pl.col("generation_id") == identifier)
             if not rows.height:
                 return NoThumbnail("the store has no such picture")
             row = rows.row(0, named=True)
             source = JudgedFile(row["uri"], row["sha256"])
             if size == CLIP:
-                video = source.read(_folders(shown))
+                video = source.read(_folders(view))
                 return video if isinstance(video, bytes) and container_of(video) else NoThumbnail("there is no such video")
-            return self._copies.copy(source, size, _folders(shown))
+            return self._copies.copy(source, size, _folders(view))
         except SalonError:
             return NoThumbnail("the picture cannot be read now")
 

@@ -128,11 +128,11 @@ def cases_page(tables: StoreTables, query: Query) -> str:
     on_a_page = max(1, min(ON_A_PAGE, _MOST_CARDS * groups.height // max(1, cases.height)))
     page, pages = page_number(query, groups.height, on_a_page)
     chosen = groups.slice(page * on_a_page, on_a_page)
-    shown = cases.join(chosen, on="prompt_id", how="semi", maintain_order="left") if beside else chosen
+    page_cases = cases.join(chosen, on="prompt_id", how="semi", maintain_order="left") if beside else chosen
     whole = {part: run_id for run_id in run_ids for part in known[run_id].parts}
-    shown = shown.with_columns(column=pl.col("run_id").replace(whole))
-    columns = _columns(shown) if beside else []
-    given = _given(tables, shown)
+    page_cases = page_cases.with_columns(column=pl.col("run_id").replace(whole))
+    columns = _columns(page_cases) if beside else []
+    files = _given(tables, page_cases)
     same = {name: list(values) for name, values in query.items() if name != "page"} | {"run": run_ids}
     offered = choices(every)
     body = card_page(
@@ -148,8 +148,8 @@ def cases_page(tables: StoreTables, query: Query) -> str:
         counts=f"{cases.height:,} of {numbers.counted(every.height, 'case')}",
         page=page,
         pages=pages,
-        cards=[] if beside else [_card(row, same, given) for row in shown.iter_rows(named=True)],
-        beside={"columns": _column_names(columns), "rows": _rows(shown, columns, same, given)} if beside else None,
+        cards=[] if beside else [_card(row, same, files) for row in page_cases.iter_rows(named=True)],
+        beside={"columns": _column_names(columns), "rows": _rows(page_cases, columns, same, files)} if beside else None,
         toggle=(address("run", **{**same, "beside": ["" if beside else "1"]}), "one by one" if beside else "side by side"),
     )
     running = any(known[run_id].state == RunState.RUNNING for run_id in run_ids)
@@ -198,18 +198,18 @@ def _run_line(run: RunStatus) -> str:
     return f"{run.run_id}: {run.suite}, judged by {judge}, {run.state.value}, {_progress(run) or 'no cases'}"
 
 
-def _rows(cases: pl.DataFrame, columns: Sequence[CaseColumn], same: Query, given: _Given) -> list[dict[str, Any]]:
+def _rows(cases: pl.DataFrame, columns: Sequence[CaseColumn], same: Query, files: _Given) -> list[dict[str, Any]]:
     """Return a row for each prompt, with the cards of each column."""
-    place = {(column.run_id, column.model): number for number, column in enumerate(columns)}
+    position = {(column.run_id, column.model): number for number, column in enumerate(columns)}
     rows: dict[str, dict[str, Any]] = {}
     for case in cases.iter_rows(named=True):
         row = rows.setdefault(
             case["prompt_id"],
             {"prompt": case["prompt_id"], "text": cut(case["text"]), "cells": [[] for _ in columns], "more": 0},
         )
-        cell = row["cells"][place[case["column"], case["subject_model"]]]
+        cell = row["cells"][position[case["column"], case["subject_model"]]]
         if len(cell) < _MOST_IN_A_CELL:
-            cell.append(_card(case, same, given, prompt=False))
+            cell.append(_card(case, same, files, prompt=False))
         else:
             row["more"] += 1
     return list(rows.values())
@@ -225,11 +225,11 @@ def _column_names(columns: Sequence[CaseColumn]) -> list[str]:
     return [column.model if models.count(column.model) == 1 else f"{column.model} · {column.run_id}" for column in columns]
 
 
-def _card(case: Mapping[str, Any], same: Query, given: _Given, *, prompt: bool = True) -> dict[str, Any]:
+def _card(case: Mapping[str, Any], same: Query, files: _Given, *, prompt: bool = True) -> dict[str, Any]:
     which = [f"{name} {case[name]}" for name in ("sample", "turn") if case[name]]
     names = [case["subject_model"], *which, case["prompt_id"] if prompt else ""]
     beside = [
-        picture(row["generation_id"], "small", role) for role, row in given.get(case["generation_id"], ())[:_MOST_GIVEN] if row
+        picture(row["generation_id"], "small", role) for role, row in files.get(case["generation_id"], ())[:_MOST_GIVEN] if row
     ]
     judged = [] if case["sample"] is None else [picture(case["generation_id"], "small", "result" if beside else "")]
     marks = {"judges differ": case["differs"], "people and judges differ": case["disagree"]}
@@ -322,11 +322,11 @@ def _given(tables: StoreTables, cases: pl.DataFrame) -> _Given:
     about = pl.col("generation_id").is_in(cases["generation_id"].drop_nulls().unique().implode())
     calls = tables.rows("judge_calls", pl.col("run_id").is_in(runs) & about & pl.col("shown").is_not_null()).sort("call_id")
     prompts = dict(cases.select("generation_id", "prompt_id").iter_rows())
-    given: dict[str, dict[tuple[str, str], Mapping[str, Any]]] = {}
+    by_picture: dict[str, dict[tuple[str, str], Mapping[str, Any]]] = {}
     for generation, text in calls.select("generation_id", "shown").iter_rows():
         rows = {each: known.get((prompts[generation], each[1]), {}) for each in given_files(text)}
-        given.setdefault(generation, {}).update(rows)
-    return {name: [(role.replace("_", " "), row) for (role, _), row in rows.items()] for name, rows in given.items()}
+        by_picture.setdefault(generation, {}).update(rows)
+    return {name: [(role.replace("_", " "), row) for (role, _), row in rows.items()] for name, rows in by_picture.items()}
 
 
 def _pictures(tables: StoreTables, case: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -336,12 +336,12 @@ def _pictures(tables: StoreTables, case: Mapping[str, Any]) -> list[dict[str, An
     own = tables.rows("generations", pl.col("generation_id") == case["generation_id"])
     is_video = MediaKind.VIDEO in own["kind"]
     judged = picture(case["generation_id"], "large", video=is_video) | {"alt": "The picture that was judged"}
-    given = _given(tables, pl.DataFrame({name: [case[name]] for name in CASE})).get(case["generation_id"], [])[:_MOST_GIVEN]
-    if not given:
+    files = _given(tables, pl.DataFrame({name: [case[name]] for name in CASE})).get(case["generation_id"], [])[:_MOST_GIVEN]
+    if not files:
         return [judged]
     beside = [
         picture(row.get("generation_id"), "large", name, video=row.get("kind") == MediaKind.VIDEO) | {"alt": f"The {name}"}
-        for name, row in given
+        for name, row in files
     ]
     return [*beside, judged | {"name": "result"}]
 

@@ -51,16 +51,16 @@ class SmallCopies:
         path = self._folder / name[:2] / f"{name}.webp"
         with suppress(OSError):
             return path.read_bytes()
-        made = make(policy)
-        if isinstance(made, NoThumbnail):
-            return made
+        copy = make(policy)
+        if isinstance(copy, NoThumbnail):
+            return copy
         with suppress(OSError, SalonError):  # a full or read-only disk: the picture is made again the next time
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_whole(path, made.content, parents=True)
+            write_whole(path, copy.content, parents=True)
             if self._made % _SWEEP_EVERY == 0:
                 self._sweep()
             self._made += 1
-        return made.content
+        return copy.content
 
     def _sweep(self) -> None:
         """Remove the copies that were made first, and what a killed process left half written, until the rest fits."""

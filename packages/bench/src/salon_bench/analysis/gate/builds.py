@@ -88,10 +88,10 @@ def hold_builds(
         files = [pictures_of(each, side, store) for each, side in zip(names, sides, strict=True)]
     pictures = None
     if plan.of_pictures:
-        for each, side in zip(names, files, strict=True):
+        for name, side in zip(names, files, strict=True):
             if not side.files:
                 hint = "Give runs, or folders of pictures."
-                raise InputError("has no pictures, which measures with a limit need", source=each, hint=hint)
+                raise InputError("has no pictures, which measures with a limit need", source=name, hint=hint)
         pictures = measured(files[0].files, files[1].files, plan, names=names, store=store, progress=progress)
     result = gate(
         sides[0],

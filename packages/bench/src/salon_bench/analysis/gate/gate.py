@@ -142,11 +142,11 @@ class Gate(ShownResult):
         cases = []
         for row in self.table.iter_rows(named=True):
             name = f'  <testcase classname="salon.gate" name={quoteattr(visible(row["measure"]))}'
-            said = (
+            message = (
                 f"{row['verdict']}: difference {row['difference']}, ends {row['low']} to {row['high']}, margin {row['margin']}"
             )
             ok = row["verdict"] in PASSING or self.primary not in (None, row["measure"])
-            cases.append(f"{name}/>" if ok else f"{name}><failure message={quoteattr(said)}/></testcase>")
+            cases.append(f"{name}/>" if ok else f"{name}><failure message={quoteattr(message)}/></testcase>")
         failures = self.deciding.filter(~pl.col("verdict").is_in(PASSING)).height
         head = f'<testsuite name="salon results gate" tests="{self.table.height}" failures="{failures}">'
         return "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', head, *cases, "</testsuite>", ""])
@@ -229,13 +229,13 @@ def gate(
 def _table(measures: Sequence[PairedMeasure], sets: pl.DataFrame, plan: GatePlan) -> pl.DataFrame:
     order = {name: place for place, name in enumerate(plan.measures)}
     rows = [_of_sets(row, plan.measures[row["measure"]]) for row in sets.iter_rows(named=True)]
-    for each in measures:
-        row = {"measure": each.name} | judged(each, plan.level)
-        new = each.pairs["new"].drop_nulls()
-        row |= {"limit": each.rule.limit, "identical": each.identical, "beyond": None}
-        if each.rule.limit is not None and len(new):
-            row["beyond"] = float(((new - each.pairs["base"][0]).abs() > each.margin).mean())
-        if each.name == PSNR and each.rule.limit is not None:
+    for measure in measures:
+        row = {"measure": measure.name} | judged(measure, plan.level)
+        new = measure.pairs["new"].drop_nulls()
+        row |= {"limit": measure.rule.limit, "identical": measure.identical, "beyond": None}
+        if measure.rule.limit is not None and len(new):
+            row["beyond"] = float(((new - measure.pairs["base"][0]).abs() > measure.margin).mean())
+        if measure.name == PSNR and measure.rule.limit is not None:
             row |= {"base": None, "new": _decibels(row["new"])}
         rows.append(row)
     rows.sort(key=lambda row: order.get(row["measure"], 0))
@@ -275,11 +275,11 @@ def _worst(measures: Sequence[PairedMeasure]) -> pl.DataFrame:
     numbers = dict.fromkeys(("base", "new", "difference", "margins"), pl.Float64)
     texts = dict.fromkeys(("measure", "prompt_id"), pl.String)
     parts = [pl.DataFrame(schema={**texts, **numbers})]
-    for each in measures:
-        difference = (pl.col("new") - pl.col("base")) * (-1.0 if each.lower else 1.0)
-        fell = each.pairs.drop_nulls(["base", "new"]).with_columns(measure=pl.lit(each.name), difference=difference)
-        rows = fell.filter(pl.col("difference") < 0.0).with_columns(margins=pl.col("difference") / each.margin)
-        if each.name == PSNR and each.rule.limit is not None:
+    for measure in measures:
+        difference = (pl.col("new") - pl.col("base")) * (-1.0 if measure.lower else 1.0)
+        fell = measure.pairs.drop_nulls(["base", "new"]).with_columns(measure=pl.lit(measure.name), difference=difference)
+        rows = fell.filter(pl.col("difference") < 0.0).with_columns(margins=pl.col("difference") / measure.margin)
+        if measure.name == PSNR and measure.rule.limit is not None:
             rows = rows.with_columns(
                 base=pl.lit(None, pl.Float64), new=pl.col("new").map_elements(_decibels, return_dtype=pl.Float64)
             )

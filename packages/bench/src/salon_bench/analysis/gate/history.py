@@ -119,10 +119,10 @@ class GateHistory:
         for row in frame.iter_rows(named=True):
             difference, low, high = _in_margins(row)
             ends = MISSING if low is None or high is None else f"{low:+.2f} – {high:+.2f}"
-            shown = MISSING if difference is None else f"{difference:+.2f}"
+            delta = MISSING if difference is None else f"{difference:+.2f}"
             names = (row["base"], row["new"], row["measure"], row["verdict"])
             rows.append(
-                (f"{row['number']}", row["gated_at"][:16].replace("T", " "), *names, shown, ends, f"{row['margin']:.4g}")
+                (f"{row['number']}", row["gated_at"][:16].replace("T", " "), *names, delta, ends, f"{row['margin']:.4g}")
             )
         return Table(columns, rows, frozenset(("gate", *columns[6:])))
 
@@ -169,7 +169,7 @@ class GateHistory:
         rows = self.speeds
         if rows.height:
             columns = ("gate", "model", "new", "times as fast", "fell most", "by, in margins", "not passed", "best")
-            shown = [
+            cells = [
                 (f"{gate}", model or MISSING, new, f"{faster:.3g}", worst, f"{fell:+.2f}", f"{failing}", "yes" if best else "")
                 for gate, model, new, faster, worst, fell, failing, best in rows.rows()
             ]
@@ -179,11 +179,11 @@ class GateHistory:
             ]
             keys = [LegendEntry("best", 0), LegendEntry("others", 1)]
             chart = LineChart("Worst difference, in margins", lines, keys, [Threshold(-1.0, "warn")], across="Times as fast")
-            said = (
+            caption = (
                 "Each build by speed and the measure that fell most; best: none of its model and plan is as fast and as good."
             )
-            table = Table(columns, shown, frozenset(("gate", *columns[3:4], *columns[5:7])))
-            sections.append(PageSection("Quality against speed", (table, Figure(chart, said))))
+            table = Table(columns, cells, frozenset(("gate", *columns[3:4], *columns[5:7])))
+            sections.append(PageSection("Quality against speed", (table, Figure(chart, caption))))
         return render_page("Gates", lead="How builds moved.", facts=[], sections=sections)
 
     def makers(self) -> dict[str, Maker]:

@@ -64,8 +64,8 @@ class Measured:
     @property
     def names(self) -> set[str]:
         """The measures."""
-        taken = {name for each in (self.against, self.sets) if not each.is_empty() for name in each["measure"]}
-        return taken | (set() if self.diversity is None else {DIVERSITY})
+        measures = {name for each in (self.against, self.sets) if not each.is_empty() for name in each["measure"]}
+        return measures | (set() if self.diversity is None else {DIVERSITY})
 
 
 def measured(
@@ -122,12 +122,12 @@ def _by_features(
     progress: "Progress | None",
 ) -> Measured:
     sides: list[list[NDArray[np.float64] | str]] = []
-    for place in range(2):
+    for build in range(2):
         features: list[NDArray[np.float64] | str] = []
         for start in range(0, len(pairs), _BATCH):
-            features += kept.of([pair[place] for pair in pairs[start : start + _BATCH]])
+            features += kept.of([pair[build] for pair in pairs[start : start + _BATCH]])
             if progress is not None:
-                progress(place * len(pairs) + len(features), 2 * len(pairs))
+                progress(build * len(pairs) + len(features), 2 * len(pairs))
         sides.append(features)
     kept.save()
     rows = [_likeness(pair, *both) for pair, *both in zip(pairs, *sides, strict=True)] if SIMILARITY in measures else []
@@ -149,13 +149,13 @@ def _diversity(
 ) -> pl.DataFrame:
     """Return the Vendi score of each prompt's pictures in both builds; none for a prompt with a picture without features."""
     places: dict[str, list[int]] = {}
-    for place, (file, _) in enumerate(pairs):
-        places.setdefault(file.prompt_id, []).append(place)
+    for position, (file, _) in enumerate(pairs):
+        places.setdefault(file.prompt_id, []).append(position)
     rows = []
     for prompt_id, own in places.items():
-        found = [[side[place] for place in own] for side in sides]
-        values = [None if any(isinstance(each, str) for each in side) else vendi_score(np.array(side)) for side in found]
-        lost = [sum(isinstance(each, str) for each in side) for side in found]
+        features = [[side[place] for place in own] for side in sides]
+        values = [None if any(isinstance(each, str) for each in side) else vendi_score(np.array(side)) for side in features]
+        lost = [sum(isinstance(each, str) for each in side) for side in features]
         known = values if None not in values else [None, None]
         rows.append((prompt_id, *known, lost[1] > lost[0], len(own)))
     schema = {"prompt_id": pl.String, "base": pl.Float64, "new": pl.Float64, "silent": pl.Boolean, "pictures": pl.Int64}
@@ -201,13 +201,13 @@ class _KeptFeatures:
             for sha256, content in zip(digests, contents, strict=True)
             if not isinstance(content, Unscored) and sha256 not in self._kept
         }
-        shown = {sha256: picture for sha256, picture in missing.items() if not isinstance(picture, str)}
-        if shown:
-            rows = self._function([*shown.values()])
+        pictures = {sha256: picture for sha256, picture in missing.items() if not isinstance(picture, str)}
+        if pictures:
+            rows = self._function([*pictures.values()])
             if self._kept and len(next(iter(self._kept.values()))) != rows.shape[1]:
                 hint = "Give the function another version, or delete the file."
                 raise InputError("has features of another width", source=self._path or self._function.name, hint=hint)
-            self._kept |= zip(shown, rows, strict=True)
+            self._kept |= zip(pictures, rows, strict=True)
             self._is_new = True
         return [
             (content.detail or "the file cannot be read")
@@ -254,9 +254,9 @@ def _likeness(
     pair: tuple[Generated, Generated], base: NDArray[np.float64] | str, new: NDArray[np.float64] | str
 ) -> tuple[Any, ...]:
     key = (pair[1].prompt_id, pair[1].sample, SIMILARITY)
-    for each in (base, new):
-        if isinstance(each, str):
-            return (*key, None, False, Reason.BAD_MEDIA.value, each)
+    for features in (base, new):
+        if isinstance(features, str):
+            return (*key, None, False, Reason.BAD_MEDIA.value, features)
     length = float(np.linalg.norm(base) * np.linalg.norm(new))
     same = pair[0].sha256 is not None and pair[0].sha256 == pair[1].sha256
     if not length > 0.0:

@@ -131,8 +131,8 @@ def _paired(base: pl.DataFrame, new: pl.DataFrame, names: tuple[str, str]) -> pl
         if twice.height:
             raise InputError("has two scores of one picture, such as of prompt", source=name, value=twice["prompt_id"][0])
         has_ids = pl.col("generation_id").is_not_null().any().over("dimension")
-        found = pl.col("value").is_not_null() | pl.col("generation_id").is_not_null() | ~has_ids
-        grouped = side.with_columns(found=found).group_by(_KEY, maintain_order=True)
+        has_picture = pl.col("value").is_not_null() | pl.col("generation_id").is_not_null() | ~has_ids
+        grouped = side.with_columns(found=has_picture).group_by(_KEY, maintain_order=True)
         counts = {"rows": pl.len(), "unscored": pl.col("value").null_count(), "found": pl.col("found").sum()}
         sides.append(grouped.agg(pl.col("value").sort().mean(), **counts))
     both = sides[0].join(sides[1], on=_KEY, how="full", coalesce=True, suffix="_new", nulls_equal=True).sort(_KEY)

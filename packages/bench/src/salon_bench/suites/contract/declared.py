@@ -490,9 +490,9 @@ class DeclaredSuite(SuiteBase):
         """The roles of files that come with prompts; true: every prompt needs one."""
         roles: dict[MediaRole, bool] = {}
         for question, _ in self.questions:
-            made = isinstance(question.turn, int) and question.turn > 1  # its source is the result of the turn before
+            is_later_turn = isinstance(question.turn, int) and question.turn > 1  # its source is the result of the turn before
             for role, needed in self._shows(question).items():
-                roles[role] = (needed and not (made and role == MediaRole.SOURCE)) or roles.get(role, False)
+                roles[role] = (needed and not (is_later_turn and role == MediaRole.SOURCE)) or roles.get(role, False)
         roles.pop(MediaRole.RESULT, None)
         return roles
 
@@ -594,8 +594,8 @@ class DeclaredSuite(SuiteBase):
                 none = Unscored(Reason.NOT_REPORTED, "there is no mean")
                 known: dict[str, Verdict[float]] = dict.fromkeys(self._spans, none)
                 known |= {name: Scored(row["value"]) for name, row in of_group.items() if row["value"] is not None}
-                made = _within(Formula(number.formula).value(known, {}), number.range)
-                value = made.value if isinstance(made, Scored) else None
+                verdict = _within(Formula(number.formula).value(known, {}), number.range)
+                value = verdict.value if isinstance(verdict, Scored) else None
                 counts = next(iter(of_group.values()))
                 whole.append({**counts, "metric": number.id, "value": value, "ci_low": None, "ci_high": None})
         return whole
@@ -740,12 +740,12 @@ def _asked(
         return whole, shows, None
 
     if table.each is None:
-        shown = instruction if table.prompt is None else _lines(facts[table.prompt])
+        prompt_text = instruction if table.prompt is None else _lines(facts[table.prompt])
         own = form if table.units is None else AnyScore(cast("float", facts[table.units]))
         whole, shows, quotes = worded({})
         step = f"{table.id}.{turn}" if of_each_turn else table.id
         more: dict[str, Any] = {"part": _ends(table), "turn": turn, "quotes": quotes, **_reading(table)}
-        return [PictureQuestion(step, whole, own, tuple(table.needs), shown, tuple(shows), **more)]
+        return [PictureQuestion(step, whole, own, tuple(table.needs), prompt_text, tuple(shows), **more)]
     cell = facts[table.each]
     items = cell if isinstance(cell, list) else [cell]
     if of_each_turn and len(items) != len(turns_of(facts)):
@@ -798,10 +798,10 @@ def _check_group(group: object, column: str, source: Path | None = None) -> None
         )
 
 
-def _item_groups(given: object, column: str) -> tuple[str, ...]:
-    groups = tuple(given) if isinstance(given, list) else () if given is None else (given,)
+def _item_groups(value: object, column: str) -> tuple[str, ...]:
+    groups = tuple(value) if isinstance(value, list) else () if value is None else (value,)
     if not all(isinstance(each, str) and each.strip() for each in groups):
-        raise InputError("the groups of an item are texts, not", column=column, value=given)
+        raise InputError("the groups of an item are texts, not", column=column, value=value)
     for group in groups:
         _check_group(group, column)
     return tuple(dict.fromkeys(groups))
@@ -974,16 +974,16 @@ def _numbers(tables: object, questions: Sequence[tuple[QuestionTable, Form]], pl
             add("is the name of another number already:", key="id", value=table.id)
         numbers.append(table)
         indexes.append(index)
-    for place, (index, table) in enumerate(zip(indexes, numbers, strict=True)):
-        for problem, name in _misread(table.formula, place, numbers, questions):
+    for position, (index, table) in enumerate(zip(indexes, numbers, strict=True)):
+        for problem, name in _misread(table.formula, position, numbers, questions):
             places.add(Fault.BAD_VALUE, problem, table=_NUMBER, index=index, key="formula", value=name)
     return numbers
 
 
 def _misread(
-    formula: str, place: int, numbers: Sequence[NumberTable], questions: Sequence[tuple[QuestionTable, Form]]
+    formula: str, position: int, numbers: Sequence[NumberTable], questions: Sequence[tuple[QuestionTable, Form]]
 ) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with a name that the formula of the number at a place reads, and the name."""
+    """Yield what is wrong with a name that the formula of the number at a position reads, and the name."""
     if _fault_of(formula) is not None:
         return
     asked = [(each.id + name, each.repeated) for each, form in questions for name in form.spans]
@@ -996,7 +996,7 @@ def _misread(
             yield "is the name of several numbers, as a formula writes - as _:", name
         elif name in several & single:
             yield "is asked for each item or turn, so a formula reads it within min, max or mean, and not here:", name
-        elif name in of_numbers[place:]:
+        elif name in of_numbers[position:]:
             yield "is no earlier number, and a formula reads no other one:", name
 
 

@@ -205,9 +205,9 @@ def _row(row: TableRow, suite: str, roles: Mapping[MediaRole, bool]) -> SuitePro
     if len(prompt_id) > LONGEST_ID:
         raise row.problem(f"has more than {LONGEST_ID} characters:", "prompt_id", value=prompt_id)
     media = tuple(file for role, needed in roles.items() for file in _files(row, prompt_id, role, needed=needed))
-    given = {role.value: [file.sha256 for file in media if file.role == role] for role in roles}
-    facts = {name: _fact(value, row, name) for name, value in row.cells.items() if name not in (*_OWN, *given)}
-    return SuitePrompt(Prompt(prompt_id=prompt_id, suite=suite, text=text), facts | given, media)
+    digests = {role.value: [file.sha256 for file in media if file.role == role] for role in roles}
+    facts = {name: _fact(value, row, name) for name, value in row.cells.items() if name not in (*_OWN, *digests)}
+    return SuitePrompt(Prompt(prompt_id=prompt_id, suite=suite, text=text), facts | digests, media)
 
 
 def _files(row: TableRow, prompt_id: str, role: MediaRole, *, needed: bool) -> Iterator[Generated]:
@@ -226,11 +226,11 @@ def _files(row: TableRow, prompt_id: str, role: MediaRole, *, needed: bool) -> I
         data = cell.get("bytes") if isinstance(cell, Mapping) else cell
         path = cell.get("path") if isinstance(cell, Mapping) and data is None else data
         if isinstance(data, bytes):
-            place, root, sha256 = row.source / f"{role}-{row.number}-{number}", row.source, hashlib.sha256(data).hexdigest()
+            location, root, sha256 = row.source / f"{role}-{row.number}-{number}", row.source, hashlib.sha256(data).hexdigest()
         elif isinstance(path, str):
             data = None
-            place, root = located(path, row.source / "query" if row.source.is_dir() else row.source, row.number, role.value)
-            digest = _digest(place, root)
+            location, root = located(path, row.source / "query" if row.source.is_dir() else row.source, row.number, role.value)
+            digest = _digest(location, root)
             if isinstance(digest, Unscored):
                 hint = f"Paths begin at the folder {root}."
                 raise row.problem(f"{digest.detail}:", role.value, value=path, hint=hint)
@@ -239,7 +239,7 @@ def _files(row: TableRow, prompt_id: str, role: MediaRole, *, needed: bool) -> I
             raise row.problem("is neither a path nor the bytes of a file:", role.value, value=cell)
         if sums and (len(sums) != len(cells) or sums[number] != sha256):
             raise row.problem("is not the digest of the file, which is", role + _SHA256, value=sha256)
-        yield Generated(prompt_id, role.value, number, place, root, sha256, role=role, data=data)
+        yield Generated(prompt_id, role.value, number, location, root, sha256, role=role, data=data)
 
 
 def _digest(path: Path, root: Path) -> str | Unscored:

@@ -584,8 +584,8 @@ class PictureQuestion:
     def inquiry(self, case: Case) -> Inquiry[Any]:
         """Return what the judge is asked about a case."""
         schema = None if self.form.schema is None else dict(self.form.schema)
-        shown = [case.in_role(each) if isinstance(each, MediaRole) else (each,) for each in self.shows]
-        parts = (*(self._cut(part) for parts in shown for part in parts), f"{self.text}\n{self.form.instruction}")
+        shown_parts = [case.in_role(each) if isinstance(each, MediaRole) else (each,) for each in self.shows]
+        parts = (*(self._cut(part) for parts in shown_parts for part in parts), f"{self.text}\n{self.form.instruction}")
         prompt = (self.prompt or case.prompt.text) if self.form.for_scorers else None
         question = Question(parts, response_schema=schema, decoding=self.form.decoding, prompt=prompt)
         return Inquiry(self.step, question, self._parse, self.form.weigh)
@@ -605,10 +605,10 @@ class PictureQuestion:
         lowest, highest = next(span for span in self.form.spans.values() if span is not None)
         return Scored(Instead(Random(f"0/{case.case_id}/{self.step}").randint(int(lowest), int(highest))))  # noqa: S311 — no secret
 
-    def _cut(self, shown: "str | Media") -> "str | Media":
-        if self.part is None or isinstance(shown, str) or shown.kind != MediaKind.VIDEO:
-            return shown
-        return replace(shown, part=self.part, film=None if shown.film is None else shown.film.within(self.part))
+    def _cut(self, part: "str | Media") -> "str | Media":
+        if self.part is None or isinstance(part, str) or part.kind != MediaKind.VIDEO:
+            return part
+        return replace(part, part=self.part, film=None if part.film is None else part.film.within(self.part))
 
 
 def ask_all(case: Case, questions: Sequence[PictureQuestion]) -> Generator[Inquiry[Any], Verdict[Any], dict[str, Verdict[Any]]]:
@@ -711,8 +711,8 @@ def miswritten(text: str, names: Container[str]) -> list[str]:
         >>> miswritten("Is { subject } there, {subject}? {1}", ["subject"])
         [' subject ']
     """
-    found = (match for match in _BRACED.finditer(text) if match[1] in names and not _PLACEHOLDER.fullmatch(match[0]))
-    return [match[0][1:-1] for match in found]
+    matches = (match for match in _BRACED.finditer(text) if match[1] in names and not _PLACEHOLDER.fullmatch(match[0]))
+    return [match[0][1:-1] for match in matches]
 
 
 def with_roles(ask: str, roles: Mapping[MediaRole, int], words: Mapping[str, object]) -> tuple[list[str | MediaRole], str]:

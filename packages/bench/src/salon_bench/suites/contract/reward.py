@@ -117,8 +117,8 @@ class SuiteReward(AskingReward):
         object.__setattr__(self, "_prompts", prompts)
         object.__setattr__(self, "_worth", reward)
         object.__setattr__(self, "__name__", f"suite:{self.suite.name}")
-        shown = () if reward.answers or reward.take is not None else (self.image,)
-        object.__setattr__(self, "columns", (*shown, self.prompt_id if self.prompt is None else self.prompt))
+        picture_columns = () if reward.answers or reward.take is not None else (self.image,)
+        object.__setattr__(self, "columns", (*picture_columns, self.prompt_id if self.prompt is None else self.prompt))
 
     @property
     def versions(self) -> tuple[str, ...]:
@@ -207,8 +207,8 @@ class SuiteReward(AskingReward):
             raise InputError(problem, row=row + 1, column=self.prompt_id, value=str(named))
         prompt_id = item.prompt.prompt_id
         prepared = None if isinstance(media, str) else _prepared(media, self.suite.pictures)
-        given = [] if prepared is None else [_prepared(_medium(file), self.suite.pictures) for file in item.media]
-        unusable = next((each for each in (prepared, *given) if isinstance(each, Unscored)), None)
+        prepared_files = [] if prepared is None else [_prepared(_medium(file), self.suite.pictures) for file in item.media]
+        unusable = next((each for each in (prepared, *prepared_files) if isinstance(each, Unscored)), None)
         content = media if isinstance(media, str) else media.sha256
         generation = digest("generation", {"prompt": prompt_id, "sha256": content})
         context = ("policy", "policy") if self.judge is None else (self.judge.name, self.judge.version)
@@ -225,7 +225,7 @@ class SuiteReward(AskingReward):
             given=item.media,
             given_media=tuple(
                 replace(each.media, role=file.role)
-                for file, each in zip(item.media, given, strict=False)
+                for file, each in zip(item.media, prepared_files, strict=False)
                 if isinstance(each, PreparedPicture)
             ),
             problem=unusable,

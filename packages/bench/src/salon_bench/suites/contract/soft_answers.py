@@ -86,8 +86,8 @@ class Soft(Form):
     def _weigh(self, tokens: Sequence[Token]) -> Outcome[SoftAnswer]:
         probabilities = answer_probabilities(tokens[:1] if self.first else tokens, self.menu)
         on_menu = math.fsum(probabilities.shares.values())
-        taken = self.first and tokens and (on_menu > 0 or not self.mean)
-        if on_menu < _ON_MENU and not taken and not (self.menu is _NUMBERS and _is_number(probabilities.word)):
+        accepted = self.first and tokens and (on_menu > 0 or not self.mean)
+        if on_menu < _ON_MENU and not accepted and not (self.menu is _NUMBERS and _is_number(probabilities.word)):
             beginning = f"the reply begins with {probabilities.word[:_LONGEST_SHOWN]!r}"
             return Unparsed(Reason.OFF_MENU, f"{on_menu:.3f} of the probability is on {', '.join(self.menu)}; {beginning}")
         value = math.fsum(self.worth[answer] * share for answer, share in probabilities.shares.items())

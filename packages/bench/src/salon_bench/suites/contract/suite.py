@@ -110,25 +110,25 @@ class Case:
         turns = len(turns_of(self.facts))
         if not turns or self.problem is not None or not (self.pictures or self.media):
             return self
-        made = {file.turn: number for number, file in enumerate(self.pictures)}
+        index_of_turn = {file.turn: number for number, file in enumerate(self.pictures)}
         wanted = range(1, turns + 1) if turn is None else range(max(1, turn - 1), turn + 1)
-        missing = next((number for number in wanted if number not in made), None)
+        missing = next((number for number in wanted if number not in index_of_turn), None)
         if missing is not None:
             return replace(self, problem=Unscored(Reason.BAD_MEDIA, f"there is no picture of turn {missing} that can be read"))
         if turn is None:
             return self
-        here = slice(made[turn], made[turn] + 1)
-        given = self.given_media
+        here = slice(index_of_turn[turn], index_of_turn[turn] + 1)
+        prompt_media = self.given_media
         if turn > 1:
-            before = self.media[made[turn - 1] : made[turn - 1] + 1]
-            others = (each for each in given if each.role != MediaRole.SOURCE)
-            given = (*(replace(each, role=MediaRole.SOURCE) for each in before), *others)
+            before = self.media[index_of_turn[turn - 1] : index_of_turn[turn - 1] + 1]
+            others = (each for each in prompt_media if each.role != MediaRole.SOURCE)
+            prompt_media = (*(replace(each, role=MediaRole.SOURCE) for each in before), *others)
         return replace(
             self,
             pictures=self.pictures[here],
             media=self.media[here],
             generation_ids=self.generation_ids[here],
-            given_media=given,
+            given_media=prompt_media,
         )
 
     @property
