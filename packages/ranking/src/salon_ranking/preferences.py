@@ -245,9 +245,9 @@ def _splits(table: pl.DataFrame, has_pictures: bool, held_out: float, seed: int)
     if not 0.0 < held_out < 1.0:
         return pl.Series(["test" if held_out else "train"] * table.height, dtype=pl.String)
     prompts = table.select(pl.coalesce("prompt", "prompt_id")).to_series().to_list()
-    shown: tuple[str, ...] = ("source", "chosen", "rejected") if has_pictures else ("source",)
-    shown += tuple(name for name in _DIGESTS if name in table.columns)
-    pictures = [[name for name in row if name is not None] for row in table.select(shown).rows()]
+    columns: tuple[str, ...] = ("source", "chosen", "rejected") if has_pictures else ("source",)
+    columns += tuple(name for name in _DIGESTS if name in table.columns)
+    pictures = [[name for name in row if name is not None] for row in table.select(columns).rows()]
     groups = near_groups(prompts, pictures)
     drawn = {group: hashlib.sha256(f"{seed} {group}".encode()).digest()[:8] for group in {*groups.values()}}
     is_test = {group: int.from_bytes(number, "big") < held_out * 2**64 for group, number in drawn.items()}

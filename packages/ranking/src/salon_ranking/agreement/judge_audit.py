@@ -101,15 +101,15 @@ class JudgeAudit(ShownResult):
             "brier": "Brier",
             "ece": "ECE",
         }
-        shown = [name for name in named if frame[name].null_count() < frame.height]
+        measures = [name for name in named if frame[name].null_count() < frame.height]
         columns = ["judge", *([] if self.split is None else [self.split]), "pairs", "missing", "decided"]
-        columns += [named[name] for name in shown]
+        columns += [named[name] for name in measures]
         columns += ["pairs for ±5%"]
         rows = []
         for row in frame.iter_rows(named=True):
             part = [] if self.split is None else ["all" if row["part"] is None else row["part"]]
             counts = [f"{row['pairs']:,}", f"{row['missing']:,}", f"{100 * row['decided']:.1f}%"]
-            rows.append((row["judge"], *part, *counts, *(_cell(row, name) for name in shown), count(row["needed"])))
+            rows.append((row["judge"], *part, *counts, *(_cell(row, name) for name in measures), count(row["needed"])))
         return Table(tuple(columns), rows, frozenset(columns) - {"judge", self.split or ""})
 
     def view(self) -> ResultView:
@@ -180,15 +180,19 @@ def audit_judges(
             rows.append({"judge": judge, "part": part, **_measured(chosen, confidence)})
     numbers = {name: pl.Float64 for name in rows[0] if name not in ("judge", "part", "pairs", "missing", "needed")}
     table = pl.DataFrame(rows, schema_overrides={"part": pl.String, "needed": pl.Int64, **numbers})
-    agreement, said = pl.DataFrame(), frame.filter(pl.col("verdict").is_not_null())
-    if len(judges) > 1 and said.height:
-        sides = said.select(pl.col("side_a_shown").unique().drop_nulls())
+    agreement, verdicts = pl.DataFrame(), frame.filter(pl.col("verdict").is_not_null())
+    if len(judges) > 1 and verdicts.height:
+        sides = verdicts.select(pl.col("side_a_shown").unique().drop_nulls())
         if sides.height:  # a verdict without an order, as a scorer's, is the same in each
-            one = said.filter(pl.col("side_a_shown").is_null()).drop("side_a_shown").join(sides, how="cross")
-            said = pl.concat([said.filter(pl.col("side_a_shown").is_not_null()), one.select(said.columns)])
-        said = said.with_columns(thing=pl.concat_str("battle_id", pl.col("side_a_shown").fill_null(""), separator="\x1f"))
-        statistics = label_statistics(said, thing="thing", rater="judge", label="verdict", confidence=confidence, replicates=0)
-        agreement = _with_intervals(statistics.table.filter(pl.col("rater_a").is_not_null()), said, confidence)
+            one = verdicts.filter(pl.col("side_a_shown").is_null()).drop("side_a_shown").join(sides, how="cross")
+            verdicts = pl.concat([verdicts.filter(pl.col("side_a_shown").is_not_null()), one.select(verdicts.columns)])
+        verdicts = verdicts.with_columns(
+            thing=pl.concat_str("battle_id", pl.col("side_a_shown").fill_null(""), separator="\x1f")
+        )
+        statistics = label_statistics(
+            verdicts, thing="thing", rater="judge", label="verdict", confidence=confidence, replicates=0
+        )
+        agreement = _with_intervals(statistics.table.filter(pl.col("rater_a").is_not_null()), verdicts, confidence)
     decided = frame.filter(pl.col("winner").is_in([_A, _B]) & pl.col("verdict").is_in([_A, _B]))
     surest = [*_clearness(frame), (pl.col(_CHANCE) - 0.5).abs()]
     wrong = decided.filter(pl.col("winner") != pl.col("verdict"))
@@ -316,7 +320,7 @@ def _refuse(frame: pl.DataFrame, name: str, right: pl.Expr, source: str, allowed
 def credits_of(own: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Return the cluster and the value of every observation of each share, of the pairs of one judge."""
     tie = pl.col("verdict").is_in(TIES)
-    is_decided, said = pl.col("winner").is_in([_A, _B]), pl.col("verdict").is_not_null()
+    is_decided, has_verdict = pl.col("winner").is_in([_A, _B]), pl.col("verdict").is_not_null()
     any_tie = (pl.col("winner").is_in(TIES) & (pl.col("verdict") == TIES[0])) | (tie & (pl.col("winner") == TIES[0]))
     exact = ((pl.col("winner") == pl.col("verdict")) | any_tie).fill_null(False)
     right = pl.when(tie).then(0.5).otherwise((pl.col("winner") == pl.col("verdict")).cast(pl.Float64))
@@ -324,14 +328,14 @@ def credits_of(own: pl.DataFrame) -> dict[str, pl.DataFrame]:
     chosen_first = pl.when(left).then(pl.col("verdict") == _A).otherwise(pl.col("verdict") == _B).cast(pl.Float64)
     has_order = pl.col("side_a_shown").is_not_null() & pl.col("verdict").is_in([_A, _B])
     both = (
-        own.filter(said & pl.col("side_a_shown").is_not_null())
+        own.filter(has_verdict & pl.col("side_a_shown").is_not_null())
         .group_by("battle_id", CLUSTER, maintain_order=True)
         .agg(value=(pl.col("verdict").n_unique() == 1).cast(pl.Float64), orders=pl.len())
         .filter(pl.col("orders") == 2)
     )
     squared = (pl.col("chance") - pl.col("chosen")).pow(2)
     return {
-        "accuracy": own.filter(is_decided & said).select("battle_id", CLUSTER, value=right),
+        "accuracy": own.filter(is_decided & has_verdict).select("battle_id", CLUSTER, value=right),
         "exact": own.select(CLUSTER, value=exact.cast(pl.Float64)),
         "first": own.filter(has_order).select(CLUSTER, value=chosen_first),
         "same_in_both_orders": both,
@@ -365,10 +369,10 @@ def _measured(own: pl.DataFrame, confidence: float) -> dict[str, Any]:
     return result
 
 
-def _with_intervals(table: pl.DataFrame, said: pl.DataFrame, confidence: float) -> pl.DataFrame:
+def _with_intervals(table: pl.DataFrame, verdicts: pl.DataFrame, confidence: float) -> pl.DataFrame:
     """Return the rows of κ with intervals by a bootstrap of clusters."""
-    place = {word: number for number, word in enumerate(_WORDS)}
-    coded = said.select("thing", "judge", CLUSTER, code=pl.col("verdict").replace_strict(place, return_dtype=pl.Int64))
+    codes = {word: number for number, word in enumerate(_WORDS)}
+    coded = verdicts.select("thing", "judge", CLUSTER, code=pl.col("verdict").replace_strict(codes, return_dtype=pl.Int64))
     ends = []
     for a, b, kappa in table.select("rater_a", "rater_b", "value").iter_rows():
         both = coded.filter(judge=a).join(coded.filter(judge=b).select("thing", other="code"), on="thing")
@@ -472,17 +476,17 @@ def pairs_of_votes(people: Battles, judged: Battles, *, chance_of_a: str | None 
     judge = pl.col("rater_id").cast(pl.String) if "rater_id" in verdicts.columns else pl.lit("judge")
     side = pl.col("side_a_shown").cast(pl.String) if "side_a_shown" in verdicts.columns else pl.lit(None, dtype=pl.String)
     flipped = side.replace({"left": "right", "right": "left"})
-    said = verdicts.drop("votes_a", "votes_b", strict=False).with_columns(
+    answers = verdicts.drop("votes_a", "votes_b", strict=False).with_columns(
         judge=judge.fill_null("judge"), verdict=turned.cast(pl.String)
     )
-    if chance_of_a is not None and chance_of_a in said.columns:
+    if chance_of_a is not None and chance_of_a in answers.columns:
         chance = pl.col(chance_of_a).cast(pl.Float64, strict=False)
         is_number = pl.col(chance_of_a).is_null() | chance.is_between(0.0, 1.0).fill_null(False)
-        _refuse(said, chance_of_a, is_number, judged.source, ["0 to 1"])
-        said = said.with_columns(pl.when(in_order).then(chance).otherwise(1.0 - chance).alias(chance_of_a))
-    said = said.with_columns(side_a_shown=pl.when(in_order).then(side).otherwise(flipped))
-    asked = chosen.join(said.select("judge").unique(maintain_order=True), how="cross")
-    matched = asked.join(said, on=[*key, "judge"], how="left", maintain_order="left").with_columns(winner="choice")
+        _refuse(answers, chance_of_a, is_number, judged.source, ["0 to 1"])
+        answers = answers.with_columns(pl.when(in_order).then(chance).otherwise(1.0 - chance).alias(chance_of_a))
+    answers = answers.with_columns(side_a_shown=pl.when(in_order).then(side).otherwise(flipped))
+    asked = chosen.join(answers.select("judge").unique(maintain_order=True), how="cross")
+    matched = asked.join(answers, on=[*key, "judge"], how="left", maintain_order="left").with_columns(winner="choice")
     for name in kept:
         known = pl.col(name) if name in matched.columns else pl.lit(None, dtype=pl.String)
         matched = matched.with_columns(pl.coalesce(known, pl.col(f"{name} of people")).alias(name))

@@ -67,15 +67,15 @@ def _with_replies(verdicts: pl.DataFrame, source: str) -> pl.DataFrame:
     if "side_a_shown" not in verdicts.columns:
         hint = "left and right in a reply are sides: say for each whether picture a was left or right."
         raise AgreementError("missing column", source=source, value="side_a_shown", found=verdicts.columns, hint=hint)
-    said = []
+    winners = []
     for number, row in enumerate(verdicts.iter_rows(named=True), 1):
         cells = PairRow(source, number, row)
         a_left = cells.word("side_a_shown", {"left": "left", "right": "right"}) == "left"
         text = cells.text_or_none(column) if column == "reply" else _last_words(cells)
         outcome = parse_pair_verdict(text or "")
         verdict = _WINNERS[outcome.answer] if isinstance(outcome, Parsed) else None
-        said.append(verdict if a_left or verdict is None else TURNED.get(verdict, verdict))
-    return verdicts.with_columns(pl.Series("verdict", said, dtype=pl.String))
+        winners.append(verdict if a_left or verdict is None else TURNED.get(verdict, verdict))
+    return verdicts.with_columns(pl.Series("verdict", winners, dtype=pl.String))
 
 
 def _last_words(row: PairRow) -> str | None:

@@ -178,16 +178,18 @@ class Battles:
             frame = renamed(frame, names, ["model"])
         encoded = encode_rankings(frame, weight, clusters, source)
         alike = alike_names(encoded.models)
-        said: tuple[str, ...] = (f"{ALIKE}: {', '.join(' and '.join(map(repr, group)) for group in alike)}",) if alike else ()
+        name_notes: tuple[str, ...] = (
+            (f"{ALIKE}: {', '.join(' and '.join(map(repr, group)) for group in alike)}",) if alike else ()
+        )
         if alike and names == "merge":
             chosen = merged_names(alike, encoded.models, encoded.orders.cells(len(encoded.models)).records()[0])
             frame = renamed(frame, chosen, ["model"])
             encoded = encode_rankings(frame, weight, clusters, source)
-            said = ("merged " + ", ".join(f"{other!r} into {name!r}" for other, name in chosen.items()),)
+            name_notes = ("merged " + ", ".join(f"{other!r} into {name!r}" for other, name in chosen.items()),)
         cells = encoded.orders.cells(len(encoded.models))
         if weight is not None and is_default and (encoded.orders.weight == 1.0).all():
             frame, weight = counting(numbered(frame), weight), None
-        notes = (*remarks, *said)
+        notes = (*remarks, *name_notes)
         return cls(source, encoded.models, _as_declared(clusters), weight, cells, frame, None, notes, orders=encoded.orders)
 
     @classmethod
@@ -357,13 +359,13 @@ def _check_options(weight: object, ids: object, anchors: object, names: object) 
 _OPTIONS = {"ids": "--repeated-ids", "copies": "--repeated-ids", "no_winner": "--no-winner", "votes": "--votes"}
 
 
-def _refuse_of_battles(source: str, **given: object) -> None:
+def _refuse_of_battles(source: str, **options: object) -> None:
     """Refuse options that only battles have.
 
     Raises:
         OptionError: names the first that is not at its default.
     """
-    for name, value in given.items():
+    for name, value in options.items():
         if value not in (None, False, "refuse", {}):
             hint = "Rankings have neither winners nor ids of battles; `salon votes rank` takes them, without "
             hint += f"{_OPTIONS.get(name, '--winner-words')}."

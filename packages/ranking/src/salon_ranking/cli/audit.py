@@ -83,13 +83,13 @@ def audit(
     show_table(OtherTable(result.header, result.table, further=further, charts=charts, cells=result.cells), format_, output)
 
 
-def audit_tables(found: "JudgeAudit", pairs: "pl.DataFrame", form: str) -> "dict[str, pl.DataFrame]":
+def audit_tables(result: "JudgeAudit", pairs: "pl.DataFrame", form: str) -> "dict[str, pl.DataFrame]":
     """Return the tables that follow an audit: judges among each other, calibration, the rules of the released set ``form``."""
     from salon_ranking.agreement.released_rules import released_accuracy
 
-    tables = {name: frame for name in ("differences", "agreement", "calibration") if (frame := getattr(found, name)).height}
+    tables = {name: frame for name in ("differences", "agreement", "calibration") if (frame := getattr(result, name)).height}
     if form != "plain":
-        released = released_accuracy(pairs, form, confidence=found.confidence, source=found.source)
+        released = released_accuracy(pairs, form, confidence=result.confidence, source=result.source)
         tables["released_rule"] = released.drop("why")
         tables["why_it_differs"] = released.select("rule", "why").unique(maintain_order=True)
     return tables

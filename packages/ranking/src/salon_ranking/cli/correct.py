@@ -76,10 +76,10 @@ def correct(
         probability=probability,
         confidence=confidence,
     )
-    made = {name: getattr(board, name) for name in ("factor", "factors", "counts_for", "warnings")}
-    made["differences"] = rows_of(board.differences)
+    facts = {name: getattr(board, name) for name in ("factor", "factors", "counts_for", "warnings")}
+    facts["differences"] = rows_of(board.differences)
     tables = {"parameters": board.parameters, "groups": board.groups}
     further = {name: table for name, table in tables.items() if table.height}
     charts = board.view().makers()
-    table = OtherTable(board.header, board.table, made, further, charts, board.cells, board.warnings)
+    table = OtherTable(board.header, board.table, facts, further, charts, board.cells, board.warnings)
     show_table(table, format_, output)

@@ -219,8 +219,8 @@ def _inventory(
         return Inventory.from_frame(read_table(generations, "generations", BattleError), str(generations))
     if is_url(battles) or Path(battles).is_dir():
         pictures = read_table(battles, "generations", BattleError)
-        given = [role.value for role in MediaRole if role is not MediaRole.RESULT]  # files of prompts, not of models
-        pictures = pictures.filter(~pl.col("model").cast(pl.String).is_in(given))
+        roles = [role.value for role in MediaRole if role is not MediaRole.RESULT]  # files of prompts, not of models
+        pictures = pictures.filter(~pl.col("model").cast(pl.String).is_in(roles))
         return Inventory.from_frame(pictures, str(battles)) if pictures.height else None
     return None
 

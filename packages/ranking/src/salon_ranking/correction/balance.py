@@ -21,20 +21,20 @@ def imbalances(both: Paired) -> list[str]:
     voted = np.zeros(len(both.judged))
     voted[both.battle] = 1.0
     battles, drawn = len(voted), voted.sum()
-    found, errors = [], []
+    texts, errors = [], []
     ones, won = np.ones(battles), np.stack([both.judged, 1.0 - both.judged])
-    met, shown = _sums(both, ones, ones), _sums(both, voted, voted)
+    met, met_voted = _sums(both, ones, ones), _sums(both, voted, voted)
     total, seen, squares = _sums(both, *won), _sums(both, *(voted * won)), _sums(both, *won**2)
     for number, model in enumerate(both.models):
         share, mean = met[number] / battles, total[number] / met[number]
         spread = squares[number] / met[number] - mean**2
-        p_value = by_chance(shown[number] / drawn - share, share * (1.0 - share), battles, drawn)
-        found.append(f"{model} is in {shown[number] / drawn:.0%} of the voted battles and in {share:.0%} of all")
+        p_value = by_chance(met_voted[number] / drawn - share, share * (1.0 - share), battles, drawn)
+        texts.append(f"{model} is in {met_voted[number] / drawn:.0%} of the voted battles and in {share:.0%} of all")
         errors.append(p_value)
-        part = seen[number] / max(shown[number], 1.0)
-        found.append(f"the judge gives {model} {part:.0%} of its voted battles and {mean:.0%} of all")
-        errors.append(by_chance(part - mean, spread, met[number], shown[number]))
-    return unlikely(found, errors)
+        part = seen[number] / max(met_voted[number], 1.0)
+        texts.append(f"the judge gives {model} {part:.0%} of its voted battles and {mean:.0%} of all")
+        errors.append(by_chance(part - mean, spread, met[number], met_voted[number]))
+    return unlikely(texts, errors)
 
 
 def unlikely(texts: Sequence[str], p_values: Sequence[float]) -> list[str]:

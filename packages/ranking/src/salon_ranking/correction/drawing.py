@@ -72,8 +72,8 @@ def draw_for_people(judged: Battles, options: DrawOptions) -> pl.DataFrame:
     if "battle_id" in frame.columns:
         by_id = frame["battle_id"].cast(pl.String).gather(first).arg_sort().to_numpy()
     chances, drawn = drawn_rows(spread[by_id], options.count, options.seed)
-    place = np.argsort(by_id)
-    return frame.with_columns(pl.Series(PROBABILITY, chances[place][battle]), pl.Series(DRAWN, drawn[place][battle]))
+    inverse = np.argsort(by_id)
+    return frame.with_columns(pl.Series(PROBABILITY, chances[inverse][battle]), pl.Series(DRAWN, drawn[inverse][battle]))
 
 
 def battle_numbers(judged: Battles) -> NDArray[np.int64]:

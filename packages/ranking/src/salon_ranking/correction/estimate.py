@@ -237,14 +237,14 @@ def best_factors(both: Paired) -> Floats:
     length = metric[first, first] + metric[second, second] - 2.0 * metric[first, second]
     slopes, further = _slopes(both, values)
     share = both.weight / votes
-    each = share[:, None] * slopes
+    weighted = share[:, None] * slopes
     means = np.zeros((len(values), slopes.shape[1]))
-    np.add.at(means, first, each)
-    np.subtract.at(means, second, each)
+    np.add.at(means, first, weighted)
+    np.subtract.at(means, second, weighted)
     means[models:] = np.einsum("n,nuk->ku", share, further)
-    moments = slopes.T @ (length[:, None] * each) - means.T @ metric @ means
+    moments = slopes.T @ (length[:, None] * weighted) - means.T @ metric @ means
     if further.size:
-        mixed_part = np.einsum("nu,nk,nvk->uv", each, metric[first, models:] - metric[second, models:], further)
+        mixed_part = np.einsum("nu,nk,nvk->uv", weighted, metric[first, models:] - metric[second, models:], further)
         moments += mixed_part + mixed_part.T
         moments += np.einsum("n,nuk,kl,nvl->uv", share, further, metric[models:, models:], further, optimize=True)
     return shares_of_judges(moments[1:, 1:], moments[1:, 0])
@@ -263,9 +263,9 @@ def _slopes(both: Paired, values: Floats) -> tuple[Floats, Floats]:
         return slopes, np.zeros((*slopes.shape, 0))
     votes = loss_rows(both, both.further, 0.0)[0]
     of_verdicts = both.further.verdicts[both.battle] if both.further.terms else None
-    each = [replace(votes, weight=np.ones(len(first)))]
-    each += [replace(each[0], terms=of_verdicts, score=score, ties=(score == TIE) * 1.0) for score in verdicts.T]
-    rows = [one.at(values)[1].rows for one in each]
+    losses = [replace(votes, weight=np.ones(len(first)))]
+    losses += [replace(losses[0], terms=of_verdicts, score=score, ties=(score == TIE) * 1.0) for score in verdicts.T]
+    rows = [one.at(values)[1].rows for one in losses]
     return np.column_stack([row[2] for row in rows]), np.stack([row[3] for row in rows], axis=1)
 
 

@@ -101,8 +101,8 @@ def rao_kupper_terms(gap: Floats, t: float, score: Floats, ties: Floats) -> Term
 def slopes_of(rows: RowScores, times: Floats | None = None) -> Floats:
     """Return the sum of the rows' slopes in all parameters, shape (models + k,), where rows count several times."""
     first, second, slope, further, _ = rows.rows
-    each = slope if times is None else times * slope
-    in_strengths = np.bincount(first, each, rows.models) - np.bincount(second, each, rows.models)
+    weighted = slope if times is None else times * slope
+    in_strengths = np.bincount(first, weighted, rows.models) - np.bincount(second, weighted, rows.models)
     slopes: Floats = np.append(in_strengths, further.sum(axis=0) if times is None else times @ further)
     return slopes
 

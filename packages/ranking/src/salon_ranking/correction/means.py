@@ -333,11 +333,11 @@ def _rogan_gladen(marked: Marked, confidence: float) -> dict[str, Floats]:
 def _imbalances(marked: Marked) -> list[str]:
     """Return for which models the judge scores the marked pictures unlike all; one sentence each."""
     texts, p_values = [], []
-    shown = np.unique(marked.picture)
+    pictures = np.unique(marked.picture)
     means, rest = marked.within(marked.judged, marked.model, np.ones(len(marked.judged)))
     spread = np.bincount(marked.model, rest**2, len(marked.models)) / marked.counts(marked.model)
-    of_shown = marked.counts(marked.model[shown])
-    part = np.bincount(marked.model[shown], marked.judged[shown], len(marked.models)) / of_shown
+    of_shown = marked.counts(marked.model[pictures])
+    part = np.bincount(marked.model[pictures], marked.judged[pictures], len(marked.models)) / of_shown
     for number, model in enumerate(marked.models):
         texts.append(f"the judge gives {model} {part[number]:.3g} there and {means[number]:.3g} in all")
         count = float(marked.counts(marked.model)[number])

@@ -74,7 +74,7 @@ class Paired:
         """Return the battles of one part and their votes."""
         chosen = self.parts == part
         voted = chosen[self.battle]
-        place = np.cumsum(chosen) - 1
+        position = np.cumsum(chosen) - 1
         known = np.unique(np.concatenate([self.first[chosen], self.second[chosen]]))
         groups = tuple(
             np.unique(group[np.concatenate([voted, chosen])], return_inverse=True)[1].astype(np.uint32) for group in self.groups
@@ -87,7 +87,7 @@ class Paired:
             second=np.searchsorted(known, self.second[chosen]).astype(np.uint32),
             judged=self.judged[chosen],
             verdicts=self.verdicts[chosen],
-            battle=place[self.battle[voted]],
+            battle=position[self.battle[voted]],
             people=self.people[voted],
             weight=weight / weight.mean() if len(weight) else weight,
             groups=groups,

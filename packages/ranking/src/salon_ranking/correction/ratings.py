@@ -98,8 +98,8 @@ class CorrectedRatings(ShownResult):
     def cells(self, table: pl.DataFrame) -> Table:
         """Return rows of ``table`` as people read them."""
         with_ranks = "rank_low" in table.columns
-        shown = ("model", "Elo", "95% CI", "people alone", "95% CI of people", "judge alone", "votes", "verdicts")
-        columns = (*({"group"} & {*table.columns}), "rank", *(["ranks"] if with_ranks else []), *shown)
+        names = ("model", "Elo", "95% CI", "people alone", "95% CI of people", "judge alone", "votes", "verdicts")
+        columns = (*({"group"} & {*table.columns}), "rank", *(["ranks"] if with_ranks else []), *names)
         rows = [
             [
                 *([row["group"]] if "group" in row else []),
@@ -404,8 +404,8 @@ def _columns(
         reach = two_sided_quantiles(1.0 - confidence, degrees) * error
         low, high = gap - reach, gap + reach
     values = [_BASELINE + POINTS_PER_UNIT * part for part in (gap, low, high)]
-    shown = np.where(np.isfinite(degrees), degrees, np.nan)
-    return dict(zip(names, (*values, shown), strict=False))
+    finite_degrees = np.where(np.isfinite(degrees), degrees, np.nan)
+    return dict(zip(names, (*values, finite_degrees), strict=False))
 
 
 def _warnings(both: Paired, alone: dict[str, CorrectedStrengths | None], chances_given: bool) -> list[str]:

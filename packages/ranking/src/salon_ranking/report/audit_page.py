@@ -66,11 +66,11 @@ def _calibration(tenths: pl.DataFrame) -> Figure:
 def _wrong(wrong: pl.DataFrame) -> list[Block]:
     """Return the pairs as a table, with the columns that say which they are and what was answered."""
     names = ("judge", "battle_id", "prompt", "picture_a", "picture_b", "side_a_shown", "winner", "clear", "verdict")
-    shown = [name for name in (*names, "chance_a", "chance_tie", "chance_b") if name in wrong.columns]
-    shown = [name for name in shown if wrong[name].count()]
+    columns = [name for name in (*names, "chance_a", "chance_tie", "chance_b") if name in wrong.columns]
+    columns = [name for name in columns if wrong[name].count()]
     order = "First the pairs on which most people agreed, and among those the ones of which the judge was surest."
     if not wrong.height:
         return ["There are none."]
     left = wrong.height - _MOST_WRONG
     more = [f"{counted(left, 'more verdict')} in the table of --wrong."] if left > 0 else []
-    return [order, frame_cells(wrong.select(shown).head(_MOST_WRONG)), *more]
+    return [order, frame_cells(wrong.select(columns).head(_MOST_WRONG)), *more]

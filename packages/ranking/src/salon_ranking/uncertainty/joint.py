@@ -60,11 +60,11 @@ class JointFit:
         number = {name: place for place, name in enumerate(self.names)}
         contrasts = np.zeros((len(rows), len(self.names)))
         unknown = np.zeros(len(rows), dtype=np.bool_)
-        for place, (model, group, other) in enumerate(rows):
+        for row, (model, group, other) in enumerate(rows):
             for name, sign in ((group, 1.0), (other, -1.0)):
-                contrasts[place, [number[name, each] for each in models]] = -sign / len(models)
-                contrasts[place, number[name, model]] += sign
-                unknown[place] |= self.unknown[number[name, model]]
+                contrasts[row, [number[name, each] for each in models]] = -sign / len(models)
+                contrasts[row, number[name, model]] += sign
+                unknown[row] |= self.unknown[number[name, model]]
         variance = np.einsum("ij,jk,ik->i", contrasts, self.sandwich.covariance, contrasts)
         known = ~unknown & (variance > _NO_WIDTH**2)
         error = np.sqrt(np.where(known, variance, np.nan))
