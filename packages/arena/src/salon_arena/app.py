@@ -292,8 +292,8 @@ class _Routes:
             return RedirectResponse("/admin", 303)
         plan = {"public_plan": self._service.public_plan}
         if rater is not None:
-            shown = {"accounts": self._accounts, "sound": self._service.sound, **plan}
-            return HTMLResponse(_template(self._service.task.page, leave=True, **shown))
+            options = {"accounts": self._accounts, "sound": self._service.sound, **plan}
+            return HTMLResponse(_template(self._service.task.page, leave=True, **options))
         if self._accounts and await self._returning(request) is None:
             return RedirectResponse("/login", 303)
         people = self._service.people
@@ -436,13 +436,13 @@ class _Routes:
         session = await self._signed_in(self._passwords.sign_in, body.name, body.password, now)
         return self._with_cookie(JSONResponse({}), self._cookie, session.token, LONGEST_LIFE)
 
-    async def _signed_in(self, work: Callable[..., T], *given: object) -> T:
+    async def _signed_in(self, work: Callable[..., T], *arguments: object) -> T:
         """Do a part of a sign-in on threads of its own; refuse it while many wait."""
         if self._waiting >= _SIGN_INS_WAITING:
             raise RefusedError(429, "too_many")
         self._waiting += 1
         try:
-            return await to_thread.run_sync(partial(work, *given), limiter=self._signing_in)
+            return await to_thread.run_sync(partial(work, *arguments), limiter=self._signing_in)
         finally:
             self._waiting -= 1
 

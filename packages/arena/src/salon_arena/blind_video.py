@@ -75,10 +75,10 @@ def blind_video(content: bytes, *, side: int | None = None, sound: bool = False)
     if isinstance(seen, Unscored):
         return seen
     try:
-        made = _encoded(content, seen, _size(seen, side))
-        if isinstance(made, Unscored):
-            return made
-        data, stamps = made
+        encoded = _encoded(content, seen, _size(seen, side))
+        if isinstance(encoded, Unscored):
+            return encoded
+        data, stamps = encoded
         end_s = stamps[-1] + _last_step(stamps, seen.duration_s)
         heard = levelled_sound(content, end_s) if sound else None
         return BlindVideo(_without_notes(data, end_s, heard), stamps)

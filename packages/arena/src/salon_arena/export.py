@@ -238,8 +238,8 @@ def _battle(key: str, row: Row[Any], mode: str, prompts: dict[str, Prompt], gene
     prompt_id, a_shown = payload["prompt_id"], payload["side_a_shown"]
     labels = tuple(payload["labels"])
     prompts[prompt_id] = _prompt(payload)
-    shown = [*_generations(row, payload)] if row.digests else []
-    compared, beside = shown[: len(Side)], shown[len(Side) :]
+    pictures = [*_generations(row, payload)] if row.digests else []
+    compared, beside = pictures[: len(Side)], pictures[len(Side) :]
     generations.update({each.generation_id: each for each in compared})
     generation_of = dict(zip(Side, compared, strict=True)) if compared else {}
     b_shown = Side.RIGHT if a_shown == Side.LEFT else Side.LEFT

@@ -119,8 +119,8 @@ class FormTask(RoundsTask[FormItem]):
         """Return the files, the rated ones in a random order, and what is asked about each."""
         form = self._forms[subject]
         first, rest = form.files[: self._rated_from], form.files[self._rated_from :]
-        shown = len(rest) if self._most is None else min(len(rest), self._most)
-        files = (*first, *self._draws.new().sample(rest, shown))
+        count = len(rest) if self._most is None else min(len(rest), self._most)
+        files = (*first, *self._draws.new().sample(rest, count))
         prompt = self._material.prompts[files[0].prompt_id]
         more = {"questions": form.questions, "options": self._options, "rated_from": self._rated_from, "hidden": self._hidden}
         return {**prompt_payload(prompt, files), **more}

@@ -137,13 +137,13 @@ def exported_tasks(
         taxonomy: of the labels.
         media: where Label Studio finds the files.
     """
-    shown = media or MediaField()
+    media_field = media or MediaField()
     tasks: dict[str, dict[str, Any]] = {}
     people: dict[str, int] = {}
     for answered, path in answers:
         [file] = answered.payload["files"]
         about = {"prompt_id": answered.payload["prompt_id"], "model": file["model"], "sample": file["sample"]}
-        fields = {shown.key: shown.address(path), "prompt": answered.payload["prompt"], **about}
+        fields = {media_field.key: media_field.address(path), "prompt": answered.payload["prompt"], **about}
         task = tasks.setdefault(answered.subject, {"id": len(tasks) + 1, "data": fields, "annotations": []})
         annotation = {
             "id": sum(len(each["annotations"]) for each in tasks.values()) + 1,
@@ -215,7 +215,7 @@ def read_annotations(
         annotations = row.cells.get("annotations")
         if not isinstance(annotations, list):
             raise row.problem("must be a list, not", "annotations", value=type(annotations).__name__)
-        found = []
+        parsed = []
         for annotation in annotations:
             if not isinstance(annotation, Mapping):
                 raise row.problem(
@@ -224,12 +224,12 @@ def read_annotations(
             if annotation.get("was_cancelled") is True:
                 cancelled += 1
                 continue
-            found.append(_annotation(row, annotation, file, task))
-        keys = [(label_subject(file), one.who) for one in found]
+            parsed.append(_annotation(row, annotation, file, task))
+        keys = [(label_subject(file), one.who) for one in parsed]
         if len(set(keys)) < len(keys) or seen & set(keys):
             raise row.problem("one person labelled the file twice", "annotations")
         seen.update(keys)
-        return found
+        return parsed
 
     return usable_rows(path, read_each(path, read), what="task"), cancelled
 
@@ -326,10 +326,10 @@ class _Files:
             sample = data.get("sample", 0)
             key = (data["prompt_id"], data["model"], sample)
             hashable = all(isinstance(each, str | int) for each in key)
-            found = self._by_key.get(key) if hashable else None
-            if found is None:
+            file = self._by_key.get(key) if hashable else None
+            if file is None:
                 raise row.problem("names no file of the folder:", "data", value=str(key)[:120])
-            return found
+            return file
         address = next((data[key] for key in self._keys if isinstance(data.get(key), str)), None)
         if address is None:
             needed = f"needs prompt_id and model, or {' or '.join(self._keys)} with the file's path"
@@ -387,13 +387,13 @@ class _Marks:
     level: str | None = None
 
 
-def _annotation(row: TableRow, each: Mapping[str, Any], file: Generated, task: LabelTask) -> Annotation:
-    who = each.get("completed_by")
+def _annotation(row: TableRow, annotation: Mapping[str, Any], file: Generated, task: LabelTask) -> Annotation:
+    who = annotation.get("completed_by")
     if isinstance(who, Mapping):
         who = who.get("email") or who.get("id")
     if isinstance(who, bool) or not isinstance(who, str | int) or not str(who).strip() or len(str(who)) > 400:
         raise row.problem("names no person in completed_by", "annotations")
-    results = each.get("result")
+    results = annotation.get("result")
     if not isinstance(results, list):
         raise row.problem("result must be a list, not", "annotations", value=type(results).__name__)
     marks = _Marks()
@@ -401,20 +401,22 @@ def _annotation(row: TableRow, each: Mapping[str, Any], file: Generated, task: L
         _take(row, result, marks, task.taxonomy)
     names = list(dict.fromkeys([*marks.labels, *marks.boxes, *marks.frames]))
     names = [name for name in names if name != NORMAL]
-    made = []
+    mark_fields = []
     for name in names:
         mine = [text.partition(":") for text in marks.words]
         where = "; ".join(tail.strip() if sign and head.strip() == name else text
                           for text, (head, sign, tail) in zip(marks.words, mine, strict=True)
                           if not sign or head.strip() == name or head.strip() not in names)  # fmt: skip
-        made.append({"label": name, "where": where[:500], "boxes": marks.boxes.get(name, []), "frames": marks.frames.get(name)})
+        mark_fields.append(
+            {"label": name, "where": where[:500], "boxes": marks.boxes.get(name, []), "frames": marks.frames.get(name)}
+        )
     try:
-        answer = Labelled(marks=tuple(Mark.model_validate(mark) for mark in made), level=marks.level)
+        answer = Labelled(marks=tuple(Mark.model_validate(mark) for mark in mark_fields), level=marks.level)
     except ValueError as error:
         raise row.problem("is not a valid answer for this task", "annotations", value=str(error).splitlines()[0]) from error
     if not task.fits(answer):
         raise row.problem("is not a valid answer for this task:", "annotations", value=[mark.label for mark in answer.marks])
-    return Annotation(file, str(who), answer, _lead_ms(row, each.get("lead_time")))
+    return Annotation(file, str(who), answer, _lead_ms(row, annotation.get("lead_time")))
 
 
 def _lead_ms(row: TableRow, seconds: object) -> int:
@@ -437,11 +439,11 @@ def _take(row: TableRow, result: object, marks: _Marks, taxonomy: Taxonomy) -> N
     elif kind == "choices":
         marks.labels += [_label(row, each, taxonomy) for each in _texts_or_lists(row, value.get("choices"))]
     elif kind == "rectanglelabels":
-        for each in _texts_or_lists(row, value.get("rectanglelabels")):
-            marks.boxes.setdefault(_label(row, each, taxonomy), []).append(_box(row, value))
+        for name in _texts_or_lists(row, value.get("rectanglelabels")):
+            marks.boxes.setdefault(_label(row, name, taxonomy), []).append(_box(row, value))
     elif kind == "timelinelabels":
-        for each in _texts_or_lists(row, value.get("timelinelabels")):
-            marks.frames[_label(row, each, taxonomy)] = _frames(row, value.get("ranges"))
+        for name in _texts_or_lists(row, value.get("timelinelabels")):
+            marks.frames[_label(row, name, taxonomy)] = _frames(row, value.get("ranges"))
     elif kind == "textarea":
         texts = value.get("text")
         marks.words += [str(text) for text in _texts_or_lists(row, [texts] if isinstance(texts, str) else texts)]
@@ -485,9 +487,9 @@ def _within(end: float) -> float:
 
 def _frames(row: TableRow, ranges: object) -> tuple[int, int]:
     ends: list[int] = []
-    for each in ranges if isinstance(ranges, list) else []:
+    for span in ranges if isinstance(ranges, list) else []:
         for name in ("start", "end"):
-            end = each.get(name) if isinstance(each, Mapping) else None
+            end = span.get(name) if isinstance(span, Mapping) else None
             if not isinstance(end, int) or isinstance(end, bool):
                 raise row.problem("holds frames without start and end", "annotations")
             ends.append(end)

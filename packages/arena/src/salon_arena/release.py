@@ -201,9 +201,9 @@ class _Release:
         """Return rows of MagicData: ``images``, ``response``, ``prompt``."""
         taxonomy = Taxonomy.load("magicmirror")
         rows = []
-        found = self._unaudited_labels(taxonomy.name) if self._unaudited else self._accepted_labels(taxonomy.name)
+        states = self._unaudited_labels(taxonomy.name) if self._unaudited else self._accepted_labels(taxonomy.name)
         raters: Counter[int] = Counter()
-        for file, answered, state in found:
+        for file, answered, state in states:
             labels = state.values(state.said[0]) if state.agreed is None else state.agreed
             answer = magicmirror_answer(taxonomy, labels)
             about = {"prompt_id": file.prompt_id, "model": file.model, "sample": file.sample}
@@ -259,8 +259,8 @@ class _Release:
         """Return rows of R³-Bench, discarded ones left out."""
         rows = []
         answered: dict[str, list[_Answered]] = {}
-        for each in self._answers("verdict", ADJUDICATE):
-            answered.setdefault(each.subject.removeprefix(f"{ADJUDICATE}\x1f"), []).append(each)
+        for answer in self._answers("verdict", ADJUDICATE):
+            answered.setdefault(answer.subject.removeprefix(f"{ADJUDICATE}\x1f"), []).append(answer)
         for subject, state in self._database.read(verdict_states).items():
             agreed = state.agreed
             if agreed is None or agreed.discard:
@@ -384,8 +384,8 @@ class _Release:
             key = digest("ranking", {"arena": self._database.arena_id, "assignment": answered.assignment_id})
             about = {"ranking_id": key, "prompt_id": answered.payload["prompt_id"], "scenario": answered.payload["scenario"]}
             who = {"rater_id": answered.rater_id, "occupation": answered.occupation}
-            for shown, (file, [place]) in enumerate(zip(files_of(answered.payload), answered.choice, strict=True), 1):
-                ranked = {"model": file.model, "sample": file.sample, "place": place, "shown": shown}
+            for position, (file, [place]) in enumerate(zip(files_of(answered.payload), answered.choice, strict=True), 1):
+                ranked = {"model": file.model, "sample": file.sample, "place": place, "shown": position}
                 rows.append({**about, **who, **ranked, "answered_at": answered.answered_at.isoformat()})
         if rows:
             self._write_csv("rankings.csv", rows)
@@ -407,8 +407,8 @@ class _Release:
     @property
     def _plan(self) -> str:
         """The end of a card."""
-        said = [*([PUBLIC_PLAN] if self.public_plan else []), *([HEARD_VIDEOS] if self._heard else [])]
-        return "".join(f"\n{sentence}\n" for sentence in said)
+        sentences = [*([PUBLIC_PLAN] if self.public_plan else []), *([HEARD_VIDEOS] if self._heard else [])]
+        return "".join(f"\n{sentence}\n" for sentence in sentences)
 
     def _opened(self, name: str) -> Taxonomy:
         """Return the taxonomy of the labels, which must be the one that they were given with."""
@@ -436,16 +436,16 @@ class _Release:
 
     def _by_subject(self, kind: str) -> dict[str, list[_Answered]]:
         by_subject: dict[str, list[_Answered]] = {}
-        for each in self._answers(kind):
-            by_subject.setdefault(each.subject, []).append(each)
+        for answer in self._answers(kind):
+            by_subject.setdefault(answer.subject, []).append(answer)
         return by_subject
 
     def _saw_the_same(self, answers: Sequence[_Answered]) -> bool:
         """Return whether people saw the same files and question, sides apart; where they did not, it is noted."""
         versions = set()
-        for each in answers:
-            question = {**each.payload.get("question", {}), "turned": None}
-            versions.add(json.dumps([question, sorted(each.digests or ())]))
+        for answer in answers:
+            question = {**answer.payload.get("question", {}), "turned": None}
+            versions.add(json.dumps([question, sorted(answer.digests or ())]))
         if len(versions) > 1:
             file = files_of(answers[0].payload)[0]
             name = f"{file.prompt_id} of {file.model}, sample {file.sample}"
