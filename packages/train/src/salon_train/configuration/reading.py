@@ -99,13 +99,13 @@ def dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         >>> dotted({"grpo": {"steps": 10}, "seed": 0})
         {'grpo.steps': 10, 'seed': 0}
     """
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, dict):
-            found |= dotted(value, f"{prefix}{name}.")
+            flat |= dotted(value, f"{prefix}{name}.")
         else:
-            found[f"{prefix}{name}"] = value
-    return found
+            flat[f"{prefix}{name}"] = value
+    return flat
 
 
 def _absolute(section: BaseModel, folder: Path) -> dict[str, Any]:
@@ -201,5 +201,5 @@ def _section(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     if get_origin(annotation) in (Union, UnionType, tuple):
-        return next((found for each in get_args(annotation) if (found := _section(each)) is not None), None)
+        return next((section for each in get_args(annotation) if (section := _section(each)) is not None), None)
     return None

@@ -121,7 +121,7 @@ def loop(folder: Path, seed: int, quick: bool, output: Path | None, form: str) -
     from salon_train.run.callbacks import quiet
 
     with quiet(), SeedBars(Console(stderr=True)) as bars:
-        found = run_loop(folder, seed=seed, settings=QUICK if quick else LoopSettings(), tell=bars)
+        result = run_loop(folder, seed=seed, settings=QUICK if quick else LoopSettings(), tell=bars)
     arms = Table(
         ("Arm", "Truth", "Gain over base", "Votes: Elo", "Win rate", "Learned", "Held out"),
         [
@@ -133,26 +133,26 @@ def loop(folder: Path, seed: int, quick: bool, output: Path | None, form: str) -
                 f"{row['win_rate']:.3f}",
                 *(_interval(row[name]) for name in ("learned", "held_out")),
             )
-            for row in found["arms"]
+            for row in result["arms"]
         ],
     )
     accuracy = Table(
         ("Who tells fresh votes", "prompts", "accuracy"),
-        [(row["scorer"], row["prompts"], _interval(row["accuracy"])) for row in found["accuracy"]],
+        [(row["scorer"], row["prompts"], _interval(row["accuracy"])) for row in result["accuracy"]],
     )
     numbers = ("learned", "held_out", "proxy", "ink", "diversity")
     points = Table(
         ("arm", "step", *numbers),
-        [(row["arm"], str(row["step"]), *(f"{row[name]:.3f}" for name in numbers)) for row in found["points"]],
+        [(row["arm"], str(row["step"]), *(f"{row[name]:.3f}" for name in numbers)) for row in result["points"]],
         frozenset(("step", *numbers)),
     )
     deliver(
         arms,
-        found["arms"],
+        result["arms"],
         form=form,
         output=output,
         further=[_LOOP, accuracy, points],
-        json=lambda: as_json(found),
+        json=lambda: as_json(result),
     )
 
 

@@ -96,8 +96,8 @@ def _strokes(letters: Sequence[str], rng: random.Random) -> Tensor:
     _, height, width = (side * _FINE for side in SHAPE)
     canvas = Image.new("L", (width, height))
     brush, font, weight = ImageDraw.Draw(canvas), ImageFont.load_default(rng.uniform(9.5, 11.5) * _FINE), rng.randrange(5)
-    for place, letter in enumerate(letters):
-        middle = (width * (0.5 + (place - 1) * 0.32), height / 2)
+    for position, letter in enumerate(letters):
+        middle = (width * (0.5 + (position - 1) * 0.32), height / 2)
         brush.text(middle, letter, 255, font, anchor="mm", stroke_width=weight)
     slant, right, down = rng.uniform(-0.05, 0.25), rng.uniform(-0.5, 0.5) * _FINE, rng.uniform(-0.5, 0.5) * _FINE
     moved = (1, slant, right - slant * height / 2, 0, 1, down)

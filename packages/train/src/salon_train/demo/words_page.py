@@ -82,8 +82,8 @@ def words_page(results: Sequence[WordResult], settings: WordSettings, folder: Pa
         "with the diversity that it cost."
     )
     first = [each for each in results if each.seed == seeds[0]]
-    shown = {each.arm: (each.arm, each.chosen.step) for each in first if each.arm in WORDS}
-    sheets = {"before": (WordArm.START, settings.start.steps)} | {f"after: {WORDS[arm]}": at for arm, at in shown.items()}
+    arms = {each.arm: (each.arm, each.chosen.step) for each in first if each.arm in WORDS}
+    sheets = {"before": (WordArm.START, settings.start.steps)} | {f"after: {WORDS[arm]}": at for arm, at in arms.items()}
     pictures = tuple(_sheets(folder / f"seed-{seeds[0]}", sheets, seeds[0], settings))
     sections = [
         PageSection("Held-out words", (Table(COLUMNS, word_rows(results), frozenset(COLUMNS[1:]), CAPTION),)),

@@ -219,8 +219,8 @@ def _measure(
         diversity=diversity(drawn[first:], asked[first:]),
         reward=paid,
     )
-    shown = min(len(held_out) // _COLUMNS, _ROWS) * _COLUMNS
-    return point, picture_sheet(pictures[first : first + shown], _COLUMNS, magnified=3)
+    count = min(len(held_out) // _COLUMNS, _ROWS) * _COLUMNS
+    return point, picture_sheet(pictures[first : first + count], _COLUMNS, magnified=3)
 
 
 def _read(path: Path) -> WordResult:

@@ -205,10 +205,10 @@ def _detail(pictures: Pictures) -> Pictures:
 
 def _owned(prompts: Sequence[str]) -> list[list[int]]:
     """Return the places of each prompt's pictures."""
-    places: dict[str, list[int]] = {}
-    for place, prompt in enumerate(prompts):
-        places.setdefault(prompt, []).append(place)
-    return list(places.values())
+    positions: dict[str, list[int]] = {}
+    for position, prompt in enumerate(prompts):
+        positions.setdefault(prompt, []).append(position)
+    return list(positions.values())
 
 
 def _alike(features: Pictures, prompts: Sequence[str]) -> float | None:

@@ -28,18 +28,18 @@ class PicturePairs(Sequence[PreferredPair]):
         return len(self._preferences)
 
     @overload
-    def __getitem__(self, place: int) -> PreferredPair: ...
+    def __getitem__(self, index: int) -> PreferredPair: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[PreferredPair]: ...
-    def __getitem__(self, place: int | slice) -> PreferredPair | Sequence[PreferredPair]:
+    def __getitem__(self, index: slice) -> Sequence[PreferredPair]: ...
+    def __getitem__(self, index: int | slice) -> PreferredPair | Sequence[PreferredPair]:
         """Return a pair, or some.
 
         Raises:
             InputError: a file is no picture.
         """
-        if isinstance(place, slice):
-            return PicturePairs(self._preferences[place], self._policy, self._size)
-        preference = self._preferences[place]
+        if isinstance(index, slice):
+            return PicturePairs(self._preferences[index], self._policy, self._size)
+        preference = self._preferences[index]
         files = (preference.chosen, preference.rejected)
         images = [ImageOps.fit(picture(file), self._size, Image.Resampling.LANCZOS) for file in files]
         pictures = torch.from_numpy(np.stack([np.asarray(image, np.float32) for image in images]) / 255).permute(0, 3, 1, 2)

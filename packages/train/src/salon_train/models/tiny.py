@@ -269,7 +269,7 @@ def train_tokenizer(
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
-    made: PreTrainedTokenizerBase = _transformers().PreTrainedTokenizerFast(
+    fast_tokenizer: PreTrainedTokenizerBase = _transformers().PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         pad_token=PAD,
         eos_token=END,
@@ -277,7 +277,7 @@ def train_tokenizer(
         additional_special_tokens=[mark for mark in marks if mark not in (PAD, END)],
         model_max_length=shape.context,
     )
-    return made
+    return fast_tokenizer
 
 
 def _llava(words: _Words, shape: TinyShape) -> "tuple[PreTrainedModel, ProcessorMixin]":

@@ -107,8 +107,8 @@ def _all(names: Collection[str]) -> Iterable[CurveGroup]:
     yield _group(paid, "Share of completions that a reward abstained from", abstained, share=True, quiet=True)
 
     sampled = "Sampled completions"
-    said = _begin(names, "answers/", _verdict)
-    shares = _in_order({name: called for name, called in said.items() if not called.startswith("length_")})
+    sampled_verdicts = _begin(names, "answers/", _verdict)
+    shares = _in_order({name: called for name, called in sampled_verdicts.items() if not called.startswith("length_")})
     yield _group(sampled, "Share of completions by verdict", shares, share=True)
     lengths = {
         "completions/mean_length": "mean",

@@ -100,9 +100,9 @@ class _RewardModelRun(OwnLoop[RewardModelConfiguration]):
     def learn(self, number: int) -> Mapping[str, Fact]:
         """Update once; the pairs of an update depend on the seed and its number alone."""
         learning, seed = self.configuration.learning, self.configuration.run.seed
-        epoch, place = divmod(number, self._updates_of_epoch)
+        epoch, update = divmod(number, self._updates_of_epoch)
         chance = generator_of(seed * _LONGEST + epoch)
-        order = torch.randperm(len(self._pairs), generator=chance)[place * learning.batch : (place + 1) * learning.batch]
+        order = torch.randperm(len(self._pairs), generator=chance)[update * learning.batch : (update + 1) * learning.batch]
         pairs = [self._pairs[int(each)] for each in order]
         torch.manual_seed(torch_seed(seed * _LONGEST + number))
         self._network.train()

@@ -63,7 +63,7 @@ def whole_checkpoints(folder: Path) -> list[Checkpoint]:
         >>> [checkpoint.step for checkpoint in whole_checkpoints(folder)]
         [5]
     """
-    checkpoints = [each for path in folder.glob(f"{_PREFIX}*") if (each := _whole(path)) is not None]
+    checkpoints = [checkpoint for path in folder.glob(f"{_PREFIX}*") if (checkpoint := _whole(path)) is not None]
     return sorted(checkpoints, key=lambda checkpoint: checkpoint.step)
 
 

@@ -160,12 +160,12 @@ def show_sizes(parameters: Mapping[str, int], learning: Mapping[str, int], memor
     print_parts(Table(columns, parts), "", Table(("memory on one device", "GiB"), held, frozenset({"GiB"})), "")
 
 
-def changes_of(given: tuple[str, ...]) -> Mapping[str, Any]:
+def changes_of(settings: tuple[str, ...]) -> Mapping[str, Any]:
     """``grpo.steps=10`` as a key and a TOML value; a value that is not valid TOML is used as text."""
     import tomllib
 
     changes = {}
-    for change in given:
+    for change in settings:
         key, sign, value = change.partition("=")
         if not sign or not key.strip():
             raise InputError("is no KEY=VALUE", source="--set", value=change, hint="Such as --set grpo.steps=10.")

@@ -77,10 +77,10 @@ class _MonitorsOnly(pickle.Unpickler):
             UnpicklingError: it is anything else.
         """
         known = module.startswith(_OF_MONITORS) or (module, name) == ("collections", "deque")
-        found = super().find_class(module, name) if known and "." not in name else None
-        if not isinstance(found, type) or found.__module__ != module:
+        loaded = super().find_class(module, name) if known and "." not in name else None
+        if not isinstance(loaded, type) or loaded.__module__ != module:
             raise pickle.UnpicklingError(f"{module}.{name} is no part of a monitor")
-        return found
+        return loaded
 
 
 class RunWatch:
