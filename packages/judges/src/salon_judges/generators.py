@@ -218,11 +218,11 @@ class CommandGenerator(Closing):
             prompt_file, output, log = (Path(folder, name) for name in ("prompt.txt", wanted, "log"))
             prompt_file.write_text(prompt, encoding="utf-8", newline="")
             filled = {"prompt_file": [str(prompt_file)], "output": [str(output)], "seed": [str(seed)]}
-            for number, each in enumerate(given):
-                content = each.data or b""
-                path = Path(folder, f"{each.role}-{number}.{ending_of(content)}")
+            for number, media in enumerate(given):
+                content = media.data or b""
+                path = Path(folder, f"{media.role}-{number}.{ending_of(content)}")
                 path.write_bytes(content)
-                filled.setdefault(str(each.role), []).append(str(path))
+                filled.setdefault(str(media.role), []).append(str(path))
             words = [text for word in self._words for text in _filled(word, filled)]
             code = await self._run(words, log)
             latency_ms = (perf_counter() - began) * 1000
@@ -336,9 +336,9 @@ def _refuse_unused(specification: str, options: Mapping[str, object]) -> None:
             raise InputError(problem, source=option, value=without_credentials(specification), hint=f"Leave {option} out.")
 
 
-def _refuse_others(given: Sequence[Media], *roles: MediaRole) -> None:
+def _refuse_others(files: Sequence[Media], *roles: MediaRole) -> None:
     """Refuse a file that the generator would not see."""
-    other = next((each for each in given if each.role not in roles), None)
+    other = next((each for each in files if each.role not in roles), None)
     if other is not None:
         problem = "is a file of the prompts that this generator does not take; its column:"
         hint = "A --command takes {source} and {first_frame}; a first_frame needs --video."

@@ -185,8 +185,8 @@ class ScorerJudge(Closing):
         """Score a batch, in the thread of the batches; its loop lives until :meth:`close`, with a scorer's connections."""
         if self._runner is None:
             self._runner = asyncio.Runner()
-        results, prompts, shown = zip(*asked, strict=True)
-        beside = {name: [each[name] for each in shown] for name in shown[0]}
+        results, prompts, media_by_name = zip(*asked, strict=True)
+        beside = {name: [each[name] for each in media_by_name] for name in media_by_name[0]}
         return self._runner.run(self.scorer.score(results, prompts, beside))
 
 

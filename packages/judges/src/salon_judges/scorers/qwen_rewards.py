@@ -65,8 +65,8 @@ def video_reward(settings: Mapping[str, str]) -> Callable[[Sequence[Sequence[Any
     def score(frames: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[float]:
         scores = []
         for video, prompt in zip(frames, prompts, strict=True):
-            shown = torch.stack([_pixels(frame) for frame in video])
-            resized = _resized(shown, _LEAST_FRAME_PIXELS, most_pixels)
+            pixels = torch.stack([_pixels(frame) for frame in video])
+            resized = _resized(pixels, _LEAST_FRAME_PIXELS, most_pixels)
             states = backbone.states(template.format(text_prompt=prompt), videos=[resized])
             raw = nn.functional.linear(states, head.to(states.device))
             logits = raw[:, 0] if raw.shape[1] == 1 else raw.diagonal()
@@ -88,19 +88,19 @@ def edit_reward(settings: Mapping[str, str]) -> Callable[..., list[float]]:
     heads = [_layers(backbone.left, f"rm_heads.head_{number}", settings["checkpoint"]) for number in range(len(templates))]
 
     def score(images: Sequence[Any], prompts: Sequence[str], sources: Sequence[Sequence[Any]]) -> list[float]:
-        found = []
+        scores = []
         for image, prompt, source in zip(images, prompts, sources, strict=True):
             pictures = [_fitted(each) for each in (source[0], image)]
             numbers = []
             for template, layers in zip(templates, heads, strict=True):
                 value = backbone.states(template.format(text_prompt=prompt), images=pictures)
-                for place, (weight, bias) in enumerate(layers):
+                for depth, (weight, bias) in enumerate(layers):
                     value = nn.functional.linear(
-                        value.relu() if place else value, weight.to(value.device), bias.to(value.device)
+                        value.relu() if depth else value, weight.to(value.device), bias.to(value.device)
                     )
                 numbers.append(float(value[0, 0]))
-            found.append(sum(numbers) / len(numbers))
-        return found
+            scores.append(sum(numbers) / len(numbers))
+        return scores
 
     return score
 
@@ -153,8 +153,8 @@ class _Backbone:
         Positions count the tokens one by one, pictures too: the authors' code hands embeddings to the language model, without
         the grids that Qwen's own positions need.
         """
-        shown = [{"type": kind.removesuffix("s")} for kind, each in media.items() for _ in each]
-        message = [{"role": "user", "content": [*shown, {"type": "text", "text": text}]}]
+        media_parts = [{"type": kind.removesuffix("s")} for kind, each in media.items() for _ in each]
+        message = [{"role": "user", "content": [*media_parts, {"type": "text", "text": text}]}]
         written = self._processor.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
         inputs = self._processor(text=[written], do_resize=False, return_tensors="pt", **media)
         inputs = {key: value.to(self._network.device) for key, value in inputs.items()}
@@ -230,8 +230,8 @@ def _about(path: Path) -> dict[str, Any]:
     return about
 
 
-def _constant(path: Path, name: str, place: str = "{text_prompt}") -> str:
-    """Return a text with the place of a prompt that a file of Python assigns to a name, without running it."""
+def _constant(path: Path, name: str, placeholder: str = "{text_prompt}") -> str:
+    """Return a text with the placeholder of a prompt that a file of Python assigns to a name, without running it."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, SyntaxError) as error:
@@ -240,7 +240,7 @@ def _constant(path: Path, name: str, place: str = "{text_prompt}") -> str:
         if isinstance(node, ast.Assign) and any(isinstance(each, ast.Name) and each.id == name for each in node.targets):
             text = node.value.args[0] if isinstance(node.value, ast.Call) and node.value.args else node.value
             value = text.value if isinstance(text, ast.Constant) else None
-            if isinstance(value, str) and place in value:
+            if isinstance(value, str) and placeholder in value:
                 return value
     raise InputError("does not hold the authors' prompt", source=path, key=name)
 

@@ -101,10 +101,10 @@ def soft_marks(tokenizer: Any, ids: Sequence[int], scores: Sequence[torch.Tensor
     tokens = [tokenizer.encode(str(mark), add_special_tokens=False)[0] for mark in _MARKS]
     marks = {}
     for name, words in DIMENSIONS.items():
-        place = _place(tokenizer, ids, words)
-        if place is None:
+        position = _place(tokenizer, ids, words)
+        if position is None:
             return Unscored(Reason.MALFORMED, f"no token of the reply is the mark of {name}", reply)
-        shares = torch.softmax(scores[place].float(), dim=-1)[tokens]
+        shares = torch.softmax(scores[position].float(), dim=-1)[tokens]
         best = int(shares.argmax())
         marks[name] = float(_MARKS[best] * shares[best] / shares.sum()) if shares.sum() > 0 else 0.0
     return marks
@@ -113,21 +113,21 @@ def soft_marks(tokenizer: Any, ids: Sequence[int], scores: Sequence[torch.Tensor
 def _place(tokenizer: Any, ids: Sequence[int], words: str) -> int | None:
     """Return which token ends with the first digit behind the first of some words."""
     match = re.search(rf"{re.escape(words)}\D*\d", tokenizer.decode(ids, skip_special_tokens=False), re.IGNORECASE)
-    for place in range(len(ids) if match else 0):
-        begun = tokenizer.decode(ids[: place + 1], skip_special_tokens=False)
+    for position in range(len(ids) if match else 0):
+        begun = tokenizer.decode(ids[: position + 1], skip_special_tokens=False)
         if match and len(begun) >= match.end():
-            return place if len(begun) == match.end() else None
+            return position if len(begun) == match.end() else None
     return None
 
 
 def _inputs(processor: Any, video: Sequence[Any], question: str) -> Any:
     from transformers.video_utils import VideoMetadata
 
-    shown = [*video, *video[-1:]] if len(video) % 2 else [*video]
-    most = max(min(_MOST_PIXELS, _ALL_PIXELS // len(shown) * 2), round(_LEAST_PIXELS * 1.05))
-    pixels = _resized(torch.stack([_pixels(frame) for frame in shown]), _LEAST_PIXELS, most)
+    frames = [*video, *video[-1:]] if len(video) % 2 else [*video]
+    most = max(min(_MOST_PIXELS, _ALL_PIXELS // len(frames) * 2), round(_LEAST_PIXELS * 1.05))
+    pixels = _resized(torch.stack([_pixels(frame) for frame in frames]), _LEAST_PIXELS, most)
     content = [{"type": "video"}, {"type": "text", "text": question}]
     text = processor.apply_chat_template([{"role": "user", "content": content}], tokenize=False, add_generation_prompt=True)
-    timing = VideoMetadata(total_num_frames=len(shown), fps=_SECOND, frames_indices=[*range(len(shown))])
+    timing = VideoMetadata(total_num_frames=len(frames), fps=_SECOND, frames_indices=[*range(len(frames))])
     options: dict[str, Any] = {"do_resize": False, "do_sample_frames": False, "return_tensors": "pt"}
     return processor(text=[text], videos=[pixels], video_metadata=[timing], **options)
