@@ -58,7 +58,7 @@ def together(paid: Sequence[Paid], groups: Iterable[Iterable[int]]) -> list[Paid
     """
     settled = list(paid)
     for group in groups:
-        lost = next((each for position in group if isinstance(each := settled[position], Unscored)), None)
+        lost = next((verdict for position in group if isinstance(verdict := settled[position], Unscored)), None)
         if lost is None:
             continue
         for position in group:

@@ -313,9 +313,9 @@ def settled(paid: Sequence[Paid], prompts: Sequence[str], on_unscored: str | flo
         number = math.nan if on_unscored == "nan" else float(on_unscored)
         return [number if isinstance(each, Unscored) else each for each in paid]
     by_prompt: dict[str, list[float]] = {}
-    for prompt, each in zip(prompts, paid, strict=True):
-        if not isinstance(each, Unscored):
-            by_prompt.setdefault(prompt, []).append(each)
+    for prompt, reward in zip(prompts, paid, strict=True):
+        if not isinstance(reward, Unscored):
+            by_prompt.setdefault(prompt, []).append(reward)
     everything = [score for scores in by_prompt.values() for score in scores]
     if not everything:
         raise UnscoredError(f"none of {len(paid)} pictures has a reward; the first: {missing[0].reason} ({missing[0].detail})")

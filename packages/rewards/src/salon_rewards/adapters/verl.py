@@ -111,6 +111,6 @@ class VerlBatchScore(_ForVerl):
         columns |= {self.truth: [ground_truths[row] for row in order], "data_source": [data_sources[row] for row in order]}
         paid = called(self.reward, [solution_strs[row] for row in order], **settings | columns)
         scores: list[dict[str, float]] = [{}] * count
-        for row, each in zip(order, paid, strict=True):
-            scores[row] = {"score": self.abstained if each is None else each, "abstained": float(each is None)}
+        for row, reward in zip(order, paid, strict=True):
+            scores[row] = {"score": self.abstained if reward is None else reward, "abstained": float(reward is None)}
         return scores

@@ -130,11 +130,11 @@ class WinRateReward(AskingReward):
 
     def _questions(self, batch: Batch, prompts: Sequence[str], pairs: Sequence[tuple[int, int]]) -> list[Question]:
         """Return the question about each pair in both orders."""
-        shown = [picture(image, row=row, column="images") for row, image in enumerate(batch.column("images"), 1)]
+        pictures = [picture(image, row=row, column="images") for row, image in enumerate(batch.column("images"), 1)]
 
         def question(left: int, right: int) -> Question:
             asked = "Both were made for this text, as a JSON string:\n" + quoted(prompts[left])
-            parts = (asked, shown[left], shown[right], _REPLY)
+            parts = (asked, pictures[left], pictures[right], _REPLY)
             return Question(parts, system=_SYSTEM, response_schema=_SCHEMA, decoding=Decoding(max_tokens=256))
 
         return [question(*sides) for one, other in pairs for sides in ((one, other), (other, one))]
@@ -166,10 +166,10 @@ def _names(source: Any, row: int) -> Any:
 
 def _pairs(groups: Sequence[Hashable], opponents: int | None) -> Iterator[tuple[int, int]]:
     """Yield the places of each two pictures of a group that are compared, every pair once."""
-    places: dict[Hashable, list[int]] = {}
-    for place, group in enumerate(groups):
-        places.setdefault(group, []).append(place)
-    for own in places.values():
+    positions: dict[Hashable, list[int]] = {}
+    for position, group in enumerate(groups):
+        positions.setdefault(group, []).append(position)
+    for own in positions.values():
         count = len(own)
         for number, one in enumerate(own):
             if opponents is None or opponents >= count - 1:

@@ -259,8 +259,8 @@ class RectificationReward(AskingReward):
             else:
                 to_score.append((at, image))
         probabilities = await self._probabilities([str(prompts[at]) for at, _ in to_score], [image for _, image in to_score])
-        for (at, _), each in zip(to_score, probabilities, strict=True):
-            paid[at] = each
+        for (at, _), probability in zip(to_score, probabilities, strict=True):
+            paid[at] = probability
         return paid
 
     def _judged(self, answer: R3Answer, true: bool | None) -> bool:

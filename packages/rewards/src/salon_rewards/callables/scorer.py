@@ -118,13 +118,13 @@ class ScorerReward(AskingReward):
     def _beside(self, value: Any, row: int, name: str) -> Any:
         """Return the sources, or another role, of one row: None, a picture, or a list; of a scorer of videos also of videos."""
 
-        def one(each: Any) -> Any:
-            if isinstance(each, Unscored):
-                return each
+        def one(value: Any) -> Any:
+            if isinstance(value, Unscored):
+                return value
             if self.scorer.of_videos and name in SEVERAL:
                 rate = self.scorer.frames_per_second
-                return picture_or_video(each, frames_per_second=rate, row=row, column=name)
-            return self._result(each, row) if isinstance(each, list | tuple) else shown(each, row=row, column=name)
+                return picture_or_video(value, frames_per_second=rate, row=row, column=name)
+            return self._result(value, row) if isinstance(value, list | tuple) else shown(value, row=row, column=name)
 
         return [one(each) for each in value] if isinstance(value, list | tuple) else None if value is None else one(value)
 

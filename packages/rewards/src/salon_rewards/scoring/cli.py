@@ -136,8 +136,8 @@ def _progress(total: int) -> Iterator[Any]:
 def _write(scored: ScoredCompletions, output: Path) -> None:
     """Write all rows or none."""
     rows = list(scored.rows())
-    made = {".jsonl": lambda: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)}  # without polars
-    write_table(output, Table((), ()), rows, made=made)
+    writers = {".jsonl": lambda: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)}  # without polars
+    write_table(output, Table((), ()), rows, made=writers)
 
 
 def _print(scored: ScoredCompletions) -> None:

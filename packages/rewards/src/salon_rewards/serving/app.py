@@ -533,8 +533,8 @@ def _list(document: Mapping[str, Any], names: Sequence[str], count: int | None) 
     name = next((each for each in names if document.get(each) is not None), names[0])
     values = document.get(name)
     if not isinstance(values, list):
-        shown = "nothing" if values is None else type(values).__name__
-        raise InputError("must be a list, not", source="the request", key=name, value=shown)
+        kind = "nothing" if values is None else type(values).__name__
+        raise InputError("must be a list, not", source="the request", key=name, value=kind)
     if count is not None and len(values) != count:
         problem = f"must hold {count} values, one for each prompt, not"
         raise InputError(problem, source="the request", key=name, value=len(values))

@@ -110,11 +110,11 @@ def _token(path: Path) -> str:
     return token
 
 
-def reward_parameters(given: tuple[str, ...], judge: str | None) -> dict[str, Any]:
+def reward_parameters(settings: tuple[str, ...], judge: str | None) -> dict[str, Any]:
     """Read the parameters of a reward from the options ``--parameter`` and ``--judge``.
 
     Args:
-        given: ``KEY=VALUE`` each; a value that is not JSON is a text.
+        settings: ``KEY=VALUE`` each; a value that is not JSON is a text.
         judge: becomes the parameter ``judge``; None: no such parameter.
 
     Raises:
@@ -125,7 +125,7 @@ def reward_parameters(given: tuple[str, ...], judge: str | None) -> dict[str, An
         {'scale': [0, 1], 'rubric': 'Is it red?'}
     """
     parameters: dict[str, Any] = {}
-    for setting in given:
+    for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals or not key.isidentifier():
             raise InputError("is not KEY=VALUE", source="--parameter", value=setting)
