@@ -187,9 +187,9 @@ def _watched(content: bytes | None, problem: str | None) -> Mapping[str, Any]:
     if lost := missing_end(plan, seen.times[-1]):
         return {"problem": lost}
     grids = seen.grids()
-    shown = timeline(seen.times, grids, plan.duration_s)
+    columns = timeline(seen.times, grids, plan.duration_s)
     return {
-        **shown,
+        **columns,
         "duration_s": plan.duration_s,
         "fps": len(seen.times) / plan.duration_s,
         "frames": len(seen.times),
@@ -198,7 +198,7 @@ def _watched(content: bytes | None, problem: str | None) -> Mapping[str, Any]:
         "frame_sharpness": float(np.median(seen.sharpness)),
         "sound": loudness is not None,
         "loudness": loudness,
-        "frame_hashes": [phash(grid.astype(np.float32)) for grid in grids[shown["samples"]]],
+        "frame_hashes": [phash(grid.astype(np.float32)) for grid in grids[columns["samples"]]],
         "problem": None,
     }
 

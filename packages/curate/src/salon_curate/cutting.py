@@ -201,9 +201,9 @@ class _Clip:
 
         self._files = (io.BytesIO(), io.BytesIO())
         self._film: Any = av.open(self._files[0], "w", format="mp4")
-        given = picture_streams(source)[0].codec_context
+        codec = picture_streams(source)[0].codec_context
         odd = plan.width % 2 or plan.height % 2
-        self._format = "yuv444p" if odd else given.pix_fmt if given.pix_fmt in _KEPT_FORMATS else "yuv420p"
+        self._format = "yuv444p" if odd else codec.pix_fmt if codec.pix_fmt in _KEPT_FORMATS else "yuv420p"
         rate = Fraction(plan.coded_frames / plan.duration_s).limit_denominator(1001)
         large = plan.width * plan.height > _LARGE_PIXELS
         stream: Any = self._film.add_stream("libx264", rate=rate, options=_LARGE if large else _ENCODER)
@@ -213,8 +213,8 @@ class _Clip:
         if plan.aspect != 1:
             context.sample_aspect_ratio = plan.aspect
         for name in _COLOURS:
-            if name != "colorspace" or given.colorspace != _RGB:
-                setattr(context, name, getattr(given, name))
+            if name != "colorspace" or codec.colorspace != _RGB:
+                setattr(context, name, getattr(codec, name))
         self._pictures, self._last, self.seen = stream, -1, False
         self._step: int = round(_CLOCK / rate)
         self._shown: VideoFrame | None = None

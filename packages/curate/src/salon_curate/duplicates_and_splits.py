@@ -93,12 +93,12 @@ def stretches(rows: pl.DataFrame) -> pl.DataFrame:
     heads = components([edges, ends])
     label[ends.to_numpy()] = ends.to_numpy()[heads]
     nothing = (None,) * 4
-    found = []
+    records = []
     for row in range(len(rows)):
         length, first, at, of_at = best.get(row, (0, 0, 0, 0))
         longest = (keys[first], *(each / SAMPLES_PER_SECOND for each in (length, at, of_at))) if length else nothing
-        found.append((*longest, keys[label[row]] if label[row] >= 0 else None))
-    return rows.select("key").hstack(pl.DataFrame(found, schema=dict(stretches.writes), orient="row"))
+        records.append((*longest, keys[label[row]] if label[row] >= 0 else None))
+    return rows.select("key").hstack(pl.DataFrame(records, schema=dict(stretches.writes), orient="row"))
 
 
 def _sharing(hashes: list[NDArray[np.uint64]]) -> list[tuple[int, int]]:

@@ -204,10 +204,10 @@ def _clips(dataset: DataSet, parts: Sequence[Path], left_out: list[str]) -> Iter
             if clips is None:
                 left_out.append(key)
                 continue
-            for place, clip in enumerate(clips):
+            for position, clip in enumerate(clips):
                 row += 1
-                name = checked_key(f"{key}#{place + 1}", source=dataset.name, row=row)
-                about = {"film": key, "film_sha256": sha256, "from_s": ends[place], "to_s": ends[place + 1]}
+                name = checked_key(f"{key}#{position + 1}", source=dataset.name, row=row)
+                about = {"film": key, "film_sha256": sha256, "from_s": ends[position], "to_s": ends[position + 1]}
                 yield Picture(name, clip, prompt, None, about, row)
 
 

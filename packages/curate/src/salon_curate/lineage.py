@@ -35,8 +35,8 @@ def why(dataset: DataSet, stages: Sequence[Stage], key: str) -> dict[str, Any]:
             path = dataset.folder / parts[number].path
             entry: dict[str, Any] = {"stage": stage.name, "version": stage.version, "part": parts[number].path}
             if path.exists():
-                shown = [name for name, kind in stage.columns.items() if name != "key" and "Binary" not in str(kind)]
-                known.append(read_rows(path, shown, index, 1))
+                columns = [name for name, kind in stage.columns.items() if name != "key" and "Binary" not in str(kind)]
+                known.append(read_rows(path, columns, index, 1))
                 entry["values"] = known[-1].row(0, named=True)
             if isinstance(stage, JudgedStage):
                 entry |= {"judge": stage.judge.name, "judge_version": stage.judge.version, "when": stage.when}

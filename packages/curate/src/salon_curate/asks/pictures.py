@@ -145,8 +145,8 @@ def editing(instruction: str = "prompt") -> PictureAsk:
         if isinstance(source, Unscored):
             return dict.fromkeys(names, source)
         text = templates().render("editing", instruction=row[instruction])
-        shown = (replace(source.media, role=MediaRole.SOURCE), replace(image, role=MediaRole.RESULT), text)
-        question = Question(shown, decoding=Decoding(temperature=0.0, max_tokens=2048))
+        parts = (replace(source.media, role=MediaRole.SOURCE), replace(image, role=MediaRole.RESULT), text)
+        question = Question(parts, decoding=Decoding(temperature=0.0, max_tokens=2048))
         verdict = yield Inquiry("editing", question, reads(_Editing))
         return {f"edit_{name}": value_of(verdict, name) for name in ("followed", "kept", "explanation")}
 

@@ -109,11 +109,11 @@ def select_all(
     by_track: dict[Track, list[Candidate]] = {}
     for candidate in candidates:
         by_track.setdefault(candidate.track, []).append(candidate)
-    taken: set[str] = set()
+    taken_keys: set[str] = set()
     selected = {}
     for track in (each for each in Track if each in by_track):
-        selected[track] = select(by_track[track], embedder, number=number, top=top, seed=seed, taken=taken)
-        taken |= {key_of(each.candidate.text) for each in selected[track]}
+        selected[track] = select(by_track[track], embedder, number=number, top=top, seed=seed, taken=taken_keys)
+        taken_keys |= {key_of(each.candidate.text) for each in selected[track]}
     return selected
 
 
@@ -127,11 +127,11 @@ def key_of(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _best(candidates: Sequence[Candidate], top: int, taken: AbstractSet[str]) -> list[Candidate]:
+def _best(candidates: Sequence[Candidate], top: int, taken_keys: AbstractSet[str]) -> list[Candidate]:
     """Return the best of different texts, best first."""
     different: dict[str, Candidate] = {}
     for candidate in sorted(candidates, key=lambda candidate: (-candidate.score, candidate.text)):
-        if (key := key_of(candidate.text)) not in taken:
+        if (key := key_of(candidate.text)) not in taken_keys:
             different.setdefault(key, candidate)
     return list(different.values())[:top]
 
