@@ -87,8 +87,8 @@ def ledger_scores() -> pl.DataFrame:
 def _with_quotes(scores: pl.DataFrame) -> pl.DataFrame:
     """Return the scores with the source from which a maker has a rival's number, as far as equal numbers tell."""
     same = ["task", "benchmark", "track", "model", "value"]
-    place = pl.col("reported").replace_strict({"benchmark": 0, "votes": 0, "self": 1, "rival": 2}, return_dtype=pl.Int8)
-    others = scores.lazy().select(*same, quoted="source", from_judge="judge", place=place, since="date")
+    priority = pl.col("reported").replace_strict({"benchmark": 0, "votes": 0, "self": 1, "rival": 2}, return_dtype=pl.Int8)
+    others = scores.lazy().select(*same, quoted="source", from_judge="judge", place=priority, since="date")
     quotes = (
         scores.lazy()
         .with_row_index("at")

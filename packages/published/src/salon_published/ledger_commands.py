@@ -73,16 +73,16 @@ def board(
     compared = compared_scores(task, capability=capability, people=people, measured=measured)
     check_compared(compared, task, capability=capability, people=people, measured=measured)
     result = ledger_board(compared)
-    shown = result.table.head(top or result.table.height)
-    table = board_table(shown, compared)
+    rows = result.table.head(top or result.table.height)
+    table = board_table(rows, compared)
     warnings = [f"Warning: {text}" for text in result.warnings]
     deliver(
         table,
-        shown,
+        rows,
         form=form,
         output=output,
         show=lambda: print_parts(result.header, *warnings, table),
-        json=lambda: as_json({"header": result.header, "warnings": result.warnings, "models": shown.to_dicts()}),
+        json=lambda: as_json({"header": result.header, "warnings": result.warnings, "models": rows.to_dicts()}),
     )
 
 
@@ -130,8 +130,8 @@ def scores(
 
     frame = chosen_scores(task=task, capability=capability, models=models, benchmark=benchmark)
     header = ("model", "benchmark", "track", "value", "judge", "reported", "quoted", "source", "date")
-    shown = frame.select("model", "benchmark", "track", "printed", "judge", "reported", "quoted", "source", "date")
-    rows = [["" if cell is None else str(cell) for cell in row] for row in shown.iter_rows()]
+    cells = frame.select("model", "benchmark", "track", "printed", "judge", "reported", "quoted", "source", "date")
+    rows = [["" if cell is None else str(cell) for cell in row] for row in cells.iter_rows()]
     deliver(Table(header, rows, frozenset({"value"})), frame, form=form, output=output)
 
 

@@ -111,7 +111,7 @@ def separation_of_best(scores: pl.DataFrame) -> pl.DataFrame:
         judge=pl.when(judges > 1).then("judge")
     )
     best = pl.col("value").sort(descending=True)
-    found = (
+    best_and_tenth = (
         overall.group_by(*keys, "model")
         .agg(pl.col("value").max())
         .group_by(*keys)
@@ -124,7 +124,7 @@ def separation_of_best(scores: pl.DataFrame) -> pl.DataFrame:
         .group_by("task", "benchmark", "track")
         .agg(noise=(pl.col("difference") ** 2).mean().sqrt(), pairs=pl.struct("source", "other_source").n_unique())
     )
-    gaps = found.with_columns(gap=(pl.col("best") - pl.col("tenth")) / pl.col("best")).join(
+    gaps = best_and_tenth.with_columns(gap=(pl.col("best") - pl.col("tenth")) / pl.col("best")).join(
         noise, on=["task", "benchmark", "track"], how="left"
     )
     least = least_units(CONFIDENCE, clustered=True)

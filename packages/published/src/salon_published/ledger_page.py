@@ -253,7 +253,7 @@ def _explorer(
     """Return boards with filters, and the page of one model or of two side by side."""
     everywhere = {(task, ""): board for task, board in boards.items()} | by_capability
     models = sorted({*scores["model"], *(model for board in everywhere.values() for model in board.table["model"])})
-    place = {model: number for number, model in enumerate(models)}
+    model_index = {model: number for number, model in enumerate(models)}
     known = registry()
     facts = [known.get(model) for model in models]
     listed = sources().to_dicts()
@@ -268,11 +268,11 @@ def _explorer(
         "sources": [[row["title"], row["link"], str(row["date"])] for row in listed],
         "tables": [[source_of[source], task, links.get(table) or ""] for source, table, task in sheets.iter_rows()],
         "boards": [
-            {"task": task, "capability": capability, "header": board.header, "rows": _board_rows(board, place)}
+            {"task": task, "capability": capability, "header": board.header, "rows": _board_rows(board, model_index)}
             for (task, capability), board in everywhere.items()
         ],
         "cells": [
-            [place[model], at[table], benchmark, track.replace("_", " "), printed, reported, judge or ""]
+            [model_index[model], at[table], benchmark, track.replace("_", " "), printed, reported, judge or ""]
             for model, table, benchmark, track, printed, reported, judge in scores.select(
                 "model", "table", "benchmark", "track", "printed", _REPORTED, "judge"
             ).iter_rows()
@@ -287,10 +287,11 @@ def _explorer(
     return Fragment(html, style=read_text(_HERE, "ledger.css"), script=read_text(_HERE, "ledger.js"))
 
 
-def _board_rows(board: Leaderboard, place: dict[str, int]) -> list[list[float | None]]:
+def _board_rows(board: Leaderboard, model_index: dict[str, int]) -> list[list[float | None]]:
     columns = board.table.select("model", "rating", "ci_low", "ci_high", "matches")
     return [
-        [place[model], *(None if value is None else round(value) for value in values)] for model, *values in columns.iter_rows()
+        [model_index[model], *(None if value is None else round(value) for value in values)]
+        for model, *values in columns.iter_rows()
     ]
 
 

@@ -91,10 +91,10 @@ def vote_rows() -> pl.DataFrame:
     rows = []
     for sheet in ledger():
         if sheet.spec.rows is RowKind.PAIR:
-            for place, (left, right, blind) in enumerate(sheet.keys):
+            for row, (left, right, blind) in enumerate(sheet.keys):
                 sides = {"model_a": resolve(left), "model_b": resolve(right)}
                 for column, winner in _WINNER_OF.items():
-                    for number in range(int(sheet.printed[column][place] or 0)):
+                    for number in range(int(sheet.printed[column][row] or 0)):
                         vote = {"table": sheet.id, "left": left, "right": right, "blind": blind, "winner": winner.value}
                         facts = {"winner": winner.value, "mode": Mode.PUBLIC.value, "rater_id": _ANYBODY}
                         named = "blind" if blind == "yes" else "models named"

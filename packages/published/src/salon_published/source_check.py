@@ -167,11 +167,11 @@ def _columns(cells: pl.DataFrame, published: Sequence[PublishedTable]) -> Iterat
 
     columns = cells.filter(pl.col("role").is_in(SCORE_ROLES)).drop_nulls("benchmark")
     about = ("column", "table", "benchmark", "track", "unit", "direction", "judge")
-    found: dict[tuple[str, str, bool], list[str]] = {}
+    by_problem: dict[tuple[str, str, bool], list[str]] = {}
     for column, table, *facts in columns.select(about).unique(maintain_order=True).iter_rows():
         for what, is_error in problems(table, *facts):
-            found.setdefault((table, what, is_error), []).append(column)
-    for (table, what, is_error), names in found.items():
+            by_problem.setdefault((table, what, is_error), []).append(column)
+    for (table, what, is_error), names in by_problem.items():
         yield SourceProblem(table, "", ", ".join(names), what, is_error)
 
 
