@@ -81,9 +81,9 @@ def fetch_beside(copy: Path) -> None:
     """
     if linked_folder(copy) is None or copy.exists() or not copy.suffix:  # without an ending it would be a whole folder
         return
-    place = next(number for number, part in enumerate(copy.parts) if part == "snapshots")
-    owner, name = copy.parts[place - 1].removeprefix("datasets--").split("--", 1)
-    commit, *path = copy.parts[place + 1 :]
+    position = next(number for number, part in enumerate(copy.parts) if part == "snapshots")
+    owner, name = copy.parts[position - 1].removeprefix("datasets--").split("--", 1)
+    commit, *path = copy.parts[position + 1 :]
     hub_file(f"{SCHEME}datasets/{owner}/{name}@{commit}/{'/'.join(path)}")
 
 

@@ -81,7 +81,7 @@ def card_tables(folder: Path) -> tuple[CardTable, ...]:
             columns = {name: str(kind) for name, kind in frame.schema.items()}
             texts = [column.drop_nulls() for column in frame.iter_columns() if column.dtype == pl.String]
             paths = {
-                column.name: str(found[0]) for column in texts if (found := column.filter(column.str.contains(_PATH))).len()
+                column.name: str(matches[0]) for column in texts if (matches := column.filter(column.str.contains(_PATH))).len()
             }
             tables.append(CardTable(path.name, frame.height, columns, file_sha256(path), paths))
     if not tables:

@@ -124,8 +124,8 @@ class Film:
             return self
         begin, end = (share * self.duration_s for share in part)
         within = tuple(frame for frame in self.frames if begin <= frame.at_s <= end)
-        shown = within or tuple(frame for frame in self.frames if frame.at_s <= begin)[-1:] or self.frames[:1]
-        return replace(self, frames=shown)
+        frames = within or tuple(frame for frame in self.frames if frame.at_s <= begin)[-1:] or self.frames[:1]
+        return replace(self, frames=frames)
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,19 +166,19 @@ class CheckedScorer:
             >>> asyncio.run(checked_scorer(kept).score([white, white], ["a", "b"], {"sources": [[white], [black]]}))
             [Scored(value=1.0), Scored(value=0.0)]
         """
-        given: dict[str, Sequence[object]] = {"prompts": prompts}
+        columns: dict[str, Sequence[object]] = {"prompts": prompts}
         for name in self.takes[1:]:
             if beside is not None and beside.get(name) is not None:
-                given[name] = beside[name]
+                columns[name] = beside[name]
             elif name not in self.optional:
                 hint = 'A suite file shows them, for example: shows = ["source", "result"]. A reward takes them as a column.'
                 raise InputError(f"{self.name} needs {name} beside the {self.takes[0]}", column=name, hint=hint)
-        for name, values in given.items():
+        for name, values in columns.items():
             if len(values) != len(images):
                 problem = f"needs {len(images)} {name}, one for each picture, not"
                 raise InputError(problem, column=name, value=len(values))
         rows = [
-            self._opened(image, {name: values[number] for name, values in given.items()}, number + 1)
+            self._opened(image, {name: values[number] for name, values in columns.items()}, number + 1)
             for number, image in enumerate(images)
         ]
         readable = [number for number, row in enumerate(rows) if not isinstance(row, Unscored)]

@@ -168,8 +168,8 @@ def imagine_clip(prompt: str, *, seed: int = 0, slips: float = 0.15) -> Clip:
         raise InputError(f"asks for more than {MOST_ACTORS} objects:", column="prompt", value=number)
     appearing = [place for place, (_, _, motion) in enumerate(events) if motion is None]
     actors: list[Actor] = []
-    for place, (kind, count, motion) in enumerate(events):
-        since = 0.0 if motion is not None else (appearing.index(place) + 1) / (len(appearing) + 2)
+    for position, (kind, count, motion) in enumerate(events):
+        since = 0.0 if motion is not None else (appearing.index(position) + 1) / (len(appearing) + 2)
         for _ in range(count):
             colour, shape = (kind.colour or generator.choice(list(Colour))), (kind.shape or generator.choice(list(Shape)))
             look = Item(

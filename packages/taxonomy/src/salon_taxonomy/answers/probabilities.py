@@ -66,9 +66,9 @@ def answer_probabilities(tokens: Sequence[Token], menu: Mapping[str, Sequence[st
     answers = answers_by_spelling(menu)
     masses: dict[str, list[float]] = {answer: [] for answer in menu}
     reach, word = 1.0, ""
-    for place, token in enumerate(tokens[:MOST_TOKENS]):
+    for position, token in enumerate(tokens[:MOST_TOKENS]):
         probabilities = _probabilities(token)
-        behind = "".join(each.text for each in tokens[place + 1 : MOST_TOKENS])
+        behind = "".join(each.text for each in tokens[position + 1 : MOST_TOKENS])
         more = _WORD_GOES_ON.match(behind) if token.text[-1:].isalnum() else None
         for text, probability in probabilities.items():
             answer = answers.get(_word(text))
