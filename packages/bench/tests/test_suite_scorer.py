@@ -11,7 +11,7 @@ from salon_bench.suites import dry_run, read_generations, suite_named
 from salon_console import main
 from salon_judges.clients.scorer import ScoreAnswer, parse_score
 from salon_judges.testing.mock_server import Script, fixed, serving
-from salon_synthetic import Item, Scene, png
+from salon_synthetic import Item, Scene, imagine, png
 from salon_taxonomy.answers import Parsed
 from salon_taxonomy.digest import digest
 from salon_taxonomy.testing import HOSTILE_REPLIES
@@ -183,7 +183,48 @@ def test_a_scorer_refuses_the_questions_of_other_suites(world: Path) -> None:
     given = ("--model", "ours", "--generations", "ours", "--prompts", "prism.jsonl")
     refused = salon("bench", "run", "prism", *given, "--judge", "scorer:./metrics.py:red")
     assert refused.exit_code == 2
-    assert "answers no other question" in refused.output
+    assert "the scorer red gives scores, and cannot answer the question 'alignment'" in refused.output, refused.output
+
+
+MIXED = """name = "mixed"
+prompts = "drawn.csv"
+
+[[question]]
+id = "bright"
+answer = "score"
+
+[[question]]
+id = "there"
+ask = "Is there {prompt}?"
+answer = "yes/no"
+"""
+
+
+def test_a_scorer_and_a_judge_share_a_suite_file_or_are_refused_before_either_begins(world: Path) -> None:
+    """Words of a column in the middle of a question are read by the judge of drawn scenes, too."""
+    Path("mixed.toml").write_text(MIXED)
+    Path("drawn.csv").write_text("prompt_id,prompt\n1,a red star\n2,a blue circle\n")
+    Path("drawn").mkdir()
+    for number, text in ((1, "a red star"), (2, "a red star")):
+        Path(f"drawn/{number}.png").write_bytes(png(imagine(text, slips=0)))
+    words = (
+        "bench",
+        "run",
+        "./mixed.toml",
+        "--model",
+        "ours",
+        "--generations",
+        "drawn",
+        "--store",
+        "mixed",
+        "--format",
+        "json",
+    )
+    refused = salon(*words, "--judge", "pixels:", "--scorer", "./metrics.py:red")
+    assert refused.exit_code == 2 and "--judge there=SPEC" in refused.output and not Path("mixed").exists()
+    done = salon(*words, "--judge", "there=pixels:", "--scorer", "bright=./metrics.py:red")
+    values = numbers(done)
+    assert values["there"] == 0.5 and values["bright"] > 0
 
 
 @pytest.mark.parametrize("reply", HOSTILE_REPLIES)

@@ -85,8 +85,8 @@ def test_a_wrong_table_is_refused_by_name_and_changes_nothing(tmp_path, rows, wo
 
 def test_of_a_source_that_has_grown_only_what_is_new_is_added(tmp_path):
     """Equal rows are counted; a key that names another picture, prompt or value is refused, and one given twice as well."""
-    source = drawn(tmp_path / "in", 1)
-    dataset = made(tmp_path / "d", source)
+    source, dataset = drawn(tmp_path / "in", 1), DataSet.create(tmp_path / "d")
+    import_pictures(dataset, source, licence="CC0-1.0", shard_rows=4)
     before, rows = list(dataset.shards), [json.loads(line) for line in source.read_text().splitlines()]
     again = import_pictures(dataset, source)
     assert (again.rows, again.unchanged, dataset.shards, len(dataset.sources)) == (0, len(rows), before, 1)
@@ -97,6 +97,7 @@ def test_of_a_source_that_has_grown_only_what_is_new_is_added(tmp_path):
     assert (grown.rows, grown.unchanged) == (1, len(rows))
     assert DataSet.open(tmp_path / "d").keys(dataset.shards[-1]).to_list() == ["new"]
 
+    assert [each.licence for each in dataset.sources] == ["CC0-1.0"] * 2
     whole = list(dataset.shards)
     for changed in ([{**rows[1], "image": rows[2]["image"]}], [{**rows[0], "prompt": "another"}],
                     [{**rows[0], "extra": 1}], [rows[0], rows[0]]):  # fmt: skip
@@ -104,6 +105,18 @@ def test_of_a_source_that_has_grown_only_what_is_new_is_added(tmp_path):
         with pytest.raises(InputError, match="occurs twice"):
             import_pictures(dataset, source)
         assert DataSet.open(tmp_path / "d").shards == whole
+
+
+def test_a_text_beside_a_picture_is_its_prompt(tmp_path):
+    """A link that leads out of the folder is no text of its."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name in "abc":
+        (folder / f"{name}.jpg").write_bytes(jpeg(seed=ord(name)))
+    (folder / "a.txt").write_text(" a red star\n")
+    (tmp_path / "secret.txt").write_text("secret")
+    (folder / "b.txt").symlink_to(tmp_path / "secret.txt")
+    assert shards(made(tmp_path / "d", folder))["prompt"].to_list() == ["a red star", None, None]
 
 
 def test_imports_at_once_and_after_one_another_lose_no_picture(tmp_path):

@@ -679,7 +679,7 @@ def test_a_card_says_what_is_in_it_and_what_people_found_or_that_it_is_unknown()
                 "pictures": {"train": 1500, "test": 0}, "stages": [stage]}  # fmt: skip
     lines = card({**manifest, "audit": audit}, 5000, ["features: x"]).splitlines()
     for line in (
-        'license: "CC0-1.0"', '  - {split: "train", path: data/train-*}', "features: x", "# birds 3", "- wide: `width > 1`",
+        'license: "cc0-1.0"', '  - {split: "train", path: data/train-*}', "features: x", "# birds 3", "- wide: `width > 1`",
         "1,500 of 5,000 pictures. Merkle root of the data files: `ab`.", "| a\\|b | folder | 5,000 | 12 | CC0-1.0 |",
         "| look | 2 | – | always |", "- precision: unknown", "- negative value: 0.900 [0.850, 0.945]", "- recall: unknown",
         "- agreement: 0.900 [0.850, 0.945]", "- pictures rated: 1,200; κ of two raters: unknown",

@@ -85,7 +85,9 @@ def card_tables(folder: Path) -> tuple[CardTable, ...]:
             }
             tables.append(CardTable(path.name, frame.height, columns, file_sha256(path), paths))
     if not tables:
-        raise InputError("there is no table in this folder", source=folder, allowed=tuple(_READERS))
+        sendable = "A release of `salon curate release` has its card: hf upload NAME FOLDER --repo-type dataset"
+        hint = sendable if (folder / "README.md").is_file() else None
+        raise InputError("there is no table in this folder", source=folder, allowed=tuple(_READERS), hint=hint)
     return tuple(tables)
 
 

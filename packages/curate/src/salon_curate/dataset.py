@@ -226,6 +226,9 @@ class DataSet:
         with self._alone():
             now = DataSet.open(self.folder)
             self.sources, self.shards = now.sources, now.shards
+            if licence == "unknown":  # a source that has grown keeps its licence
+                known = [each.licence for each in self.sources if (each.name, each.kind) == (name, kind)]
+                licence = known[-1] if known else licence
             for folder in (self.folder, self.folder / "shards"):
                 remove_unfinished(folder)
             try:

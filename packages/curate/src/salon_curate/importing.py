@@ -24,6 +24,7 @@ _PICTURE_ENDINGS: Final = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".t
 _MEDIA_ENDINGS: Final = (*_PICTURE_ENDINGS, *VIDEO_ENDINGS.values())
 _MOST_BYTES: Final = 128 << 20
 _BLOCK: Final = 512
+_LONGEST_CAPTION: Final = 1 << 20
 _ROWS_AT_ONCE: Final = 256
 _KEYS: Final = ("key", "id", "__key__", "prompt_id", "idx")
 _IMAGES: Final = ("image", "images", "file", "file_name", "path", "image_path", "picture", "video", "video_path")
@@ -65,7 +66,8 @@ def import_pictures(
 
     Args:
         dataset: gets new shards at its end.
-        source: a folder of pictures or videos; a ``.tar``; a table (``.csv``, ``.jsonl``, ``.json``, ``.parquet``, ``.arrow``)
+        source: a folder of pictures or videos, each with its prompt in the file of its name that ends in .txt, if there is one;
+            a ``.tar``; a table (``.csv``, ``.jsonl``, ``.json``, ``.parquet``, ``.arrow``)
             with their bytes or their names.
         pictures: the folder that the names in a table refer to; default: the table's own folder.
         layout: a released layout of :data:`FORMATS`.
@@ -146,7 +148,13 @@ def _folder(folder: Path, left_out: list[str]) -> Iterator[Picture]:
         except InputError:
             left_out.append(visible(name))
             continue
-        yield _picture_of_file(path, folder, key, None, {}, row)
+        yield _picture_of_file(path, folder, key, _caption(path.with_suffix(".txt"), folder), {}, row)
+
+
+def _caption(path: Path, folder: Path) -> str | None:
+    """Return the text of the file of a picture's name that ends in .txt, where there is one."""
+    content = read_inside(path, folder, _LONGEST_CAPTION) if path.is_file() else b""
+    return None if isinstance(content, Unscored) else content.decode("utf-8", "replace").strip() or None
 
 
 def _questioned_videos(source: Path, root: Path) -> Iterator[Picture]:

@@ -280,9 +280,9 @@ def verify_release(folder: Path) -> list[str]:
 
 def card(manifest: Mapping[str, Any], candidates: int, features: Sequence[str] = ()) -> str:
     """Return the data set card in Markdown, with the metadata that data set hubs read at its top: ``features`` among it."""
-    licences = sorted({each["licence"] for each in manifest["sources"]})
+    licences = ", ".join(sorted({each["licence"] for each in manifest["sources"]})).lower()
     kept = sum(manifest["pictures"].values())
-    lines = ["---", f"pretty_name: {json.dumps(manifest['name'])}", f"license: {json.dumps(', '.join(licences))}", "configs:",
+    lines = ["---", f"pretty_name: {json.dumps(manifest['name'])}", f"license: {json.dumps(licences)}", "configs:",
              "- config_name: default", "  data_files:"]  # fmt: skip
     lines += [
         f"  - {{split: {json.dumps(name)}, path: data/{name}-*}}" for name, count in manifest["pictures"].items() if count

@@ -1,5 +1,6 @@
 """``salon bench run``, ``resume`` and ``rescore``: start or continue runs, and report."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -43,9 +44,9 @@ _HELP = {"help_option_names": ["-h", "--help"]}
     "--scorer",
     "scorers",
     multiple=True,
-    metavar="SPEC",
+    metavar="[STEP=]SPEC",
     help="For the suite scorer and for suite files that ask for a score: MODULE:FUNCTION, ./FILE.py:FUNCTION or an installed "
-    "scorer; the same as --judge scorer:SPEC.",
+    "scorer; the same as --judge scorer:SPEC, or for one question --judge STEP=scorer:SPEC.",
 )
 @click.option("--prompts", type=InputPath(), help="Your copy of the suite's prompts. Default: the suite's own.")
 @click.option("--limit", type=click.IntRange(1), help="So many prompts, drawn with the seed. Default: all.")
@@ -120,7 +121,7 @@ def run(
     from salon_bench.suites.contract.registry import suite_named
     from salon_judges.clients.specification import read_judges, read_settings
 
-    judges += tuple(f"scorer:{each}" for each in scorers)
+    judges += tuple(re.sub(r"^([a-z0-9_-]+=)?", r"\1scorer:", each, count=1) for each in scorers)
     if not judges:
         raise click.UsageError(
             "name a judge: --judge vllm:MODEL@localhost:8000, --judge judge.toml, or --judge pixels: for drawn pictures; "

@@ -14,13 +14,15 @@ from typing import Any, Final, Self
 
 from salon_bench.runs.picture_digests import PictureDigests
 from salon_bench.runs.session import run_row
+from salon_bench.suites.contract.dry_run import dry_run
 from salon_bench.suites.contract.registry import file_of
 from salon_bench.suites.contract.soft_answers import check_tokens
-from salon_bench.suites.contract.suite import RunContext, Suite, SuitePrompt
+from salon_bench.suites.contract.suite import Case, RunContext, Suite, SuitePrompt
 from salon_console.numbers import counted
 from salon_console.table_rows import UsableRows, table_rows
 from salon_judges.asking.asker import AskPolicy
-from salon_judges.clients.routing import ELSE
+from salon_judges.clients.routing import ELSE, RoutedJudge
+from salon_judges.clients.scorer import ScorerJudge
 from salon_judges.formats.generations import GIVEN, MANIFEST, Generations
 from salon_judges.formats.suite_prompt import turns_of
 from salon_taxonomy.digest import Digestible, digest
@@ -246,7 +248,8 @@ def planned(
     changed = [one.path for one, sha256 in zip(files, sums, strict=True) if one.sha256 and sha256 and one.sha256 != sha256]
     files = [replace(file, sha256=sha256) for file, sha256 in zip(files, sums, strict=True)]
     generations = Generations(files, left_out=[path for one in tables for path in one.left_out])
-    suite.cases(kept, generations)  # a suite that cannot judge these subjects says so before anything is written
+    cases = suite.cases(kept, generations)  # a suite that cannot judge these subjects says so before anything is written
+    _check_scorers(suite, next(iter(cases), None), judge)
     file = file_of(suite)
     plan = RunPlan(
         suite=suite.name,
@@ -317,7 +320,21 @@ def _check_routes(suite: Suite, judge: Judge) -> None:
     for step in steps:
         if step not in routes and ELSE not in routes:
             hint = f"Add --judge {step}=SPEC, or --judge SPEC for all other steps."
-            raise InputError("no judge was named for a step of the suite:", source="--judge", value=step, hint=hint)
+            raise InputError("no judge was named for a step of the suite:", source="--judge", value=str(step), hint=hint)
+
+
+def _check_scorers(suite: Suite, case: Case | None, judge: Judge) -> None:
+    """Refuse a scorer for a question that is no `answer = "score"`, before any run of the command is begun."""
+    routes = judge.routes if isinstance(judge, RoutedJudge) else {ELSE: judge}
+    if case is None or not any(isinstance(each, ScorerJudge) for each in routes.values()):
+        return
+    for inquiry in dry_run(suite, case, ()).inquiries:
+        step = inquiry.step.partition(".")[0]
+        answering = routes.get(inquiry.step) or routes.get(step) or routes.get(ELSE)
+        if isinstance(answering, ScorerJudge) and inquiry.question.prompt is None:
+            problem = f"the scorer {answering.name} gives scores, and cannot answer the question"
+            hint = f"Name a judge for it: --judge {step}=SPEC, beside --judge STEP=scorer:SPEC for the questions of scores."
+            raise InputError(problem, source="--judge", value=str(step), hint=hint)
 
 
 def _check_drawing(settings: Mapping[str, Any]) -> None:

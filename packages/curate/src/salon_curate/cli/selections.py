@@ -124,6 +124,7 @@ def select(
 @FORMAT
 def diff(dataset: Path, old: str, new: str, output: Path | None, form: str) -> None:
     """Compare two selections, OLD and NEW: which pictures enter and leave, and which condition decided.
+    Both are applied to the pictures that there are now.
 
     \b
     Example:
@@ -142,7 +143,7 @@ def diff(dataset: Path, old: str, new: str, output: Path | None, form: str) -> N
         [{"condition": name, **counts} for name, counts in rows.items()],
         form=form,
         output=None,
-        further=[f"{moved.entered:,} pictures enter, {moved.left:,} leave"],
+        further=[f"{moved.entered:,} pictures enter, {moved.left:,} leave, of the {opened.rows:,} that there are now"],
         json=lambda: as_json({"entered": moved.entered, "left": moved.left, "conditions": rows}),
     )
 

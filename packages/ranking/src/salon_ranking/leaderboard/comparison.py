@@ -256,7 +256,7 @@ def independence_warnings(battles: Battles, frames: Sequence[pl.LazyFrame]) -> I
             have = "has" if count == 1 else "have"
             yield (
                 f"{counted(count, 'value')} of {column} {have} votes on both sides of a difference, which count as "
-                f"independent: --cluster {column} counts each as one cluster"
+                f"independent: --cluster {column}{', too,' if clusters else ''} counts each as one cluster"
             )
 
 

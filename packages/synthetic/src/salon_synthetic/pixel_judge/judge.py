@@ -128,9 +128,11 @@ def _prompt(text: str) -> str:
 
 def _questions(text: str) -> list[str]:
     """Return the lines that end with a question mark: within the data markers, if there are some, else anywhere."""
-    within = "\n".join(_DATA.findall(text))
-    lines = (_BULLET.sub("", line).strip() for line in (within or text).splitlines())
-    return [line for line in lines if line.endswith("?")]
+    for asked in ("\n".join(_DATA.findall(text)), _DATA.sub(r"\1", text)):
+        lines = (_BULLET.sub("", line).strip() for line in asked.splitlines())
+        if questions := [line for line in lines if line.endswith("?")]:
+            return questions
+    return []
 
 
 def _line(line: str, scenes: Sequence[Scene]) -> str:

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.formulas import Answers, Formula
@@ -78,6 +78,7 @@ _RELEASED: Final = "released"
 _RANDOM: Final = "random"
 _ALL: Final = "all"
 _EACH: Final = "each"
+_RATED: Final = "How well does the picture show this? {prompt}"
 _INSTRUCTION: Final = "instruction"
 """The word in braces for the instruction of the turn that a question is about."""
 _MOST_MARK: Final = 1_000_000
@@ -154,7 +155,7 @@ class QuestionTable(BaseModel):
 
     Attributes:
         id: its name in tables.
-        ask: the words of the question.
+        ask: the words of the question; of ``answer = "score"`` it may be left out.
         answer: ``"yes/no"``, a scale such as ``"1-5"``, ``"expected"`` (the answer that each item names), ``"score"``, a list
             of labels, a JSON schema, or ``"text"`` or ``"list"``: words or a numbered list, which later questions quote as
             ``{id}``, or with ``each`` as ``{id.each}``, the item of the same number.
@@ -202,6 +203,12 @@ class QuestionTable(BaseModel):
     read: Annotated[list[list[Any]], AfterValidator(_read_of)] | None = Field(default=None, min_length=1)
     missing: Annotated[Any, AfterValidator(_missing_of)] | None = None
     cascade: Literal[False] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _words_for_judges(cls, values: Any) -> Any:
+        """Give ``answer = "score"`` words, which scorers do not read."""
+        return {"ask": _RATED, **values} if isinstance(values, dict) and values.get("answer") == "score" else values
 
     @property
     def counts_unread(self) -> bool:
