@@ -461,7 +461,7 @@ def board_page(tables: StoreTables, query: Query) -> str:
     body = page_template(HERE, "board.html.jinja").render(
         plot=ForestPlot("Elo", [*known, *between, *unknown], description=first["ci_method"] or "").html(),
         rows=rows,
-        about=f"{first['solver'] or ''} {first['ci_method'] or 'no intervals'}".strip(),
+        about=f"Intervals: {first['ci_method'] or 'none'}.",
         confidence=f"{100 * (first['confidence'] or 0.95):.4g}% interval",
     )
     return shell(str(first["board"]), body, crumbs=[("Runs", ".")])
