@@ -108,6 +108,10 @@ def test_every_step_shows_the_frame_of_its_time_stamp_and_both_play_in_step(
                 time = page.evaluate("player.times[player.place]")
                 for number, model in enumerate(models):
                     expected = max(at for at, stamp in enumerate(stamps[model]) if stamp <= time + 1e-4)
+                    for _ in range(100):  # a frame is drawn some time after the video says that it has come to it
+                        if shown_number(page, number) == expected:
+                            break
+                        page.wait_for_timeout(20)
                     assert shown_number(page, number) == expected, (place, time, model)
             page.evaluate("player.jump(0)")
             page.keyboard.press(".")
