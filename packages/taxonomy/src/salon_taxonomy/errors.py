@@ -254,11 +254,8 @@ def missing_path(path: str | Path, what: str = "file", *, meaning: str = "") -> 
     except InputError as refused:
         return refused
     if path.exists():
-        return InputError(
-            f"is a {'folder' if path.is_dir() else 'file' if path.is_file() else 'pipe or a device'}, not a {what}",
-            source=path,
-            hint=meaning or None,
-        )
+        kind = "folder" if path.is_dir() else "file" if path.is_file() else "pipe or a device"
+        return InputError(f"is a {kind}, not a {what}", source=path, hint=meaning or None)
     next_step = f"{_instead_of(path)} {meaning}".strip()
     if path.is_symlink():
         hint = f"Give the file itself, or mend the link. {meaning}".strip()
