@@ -86,7 +86,7 @@ def changed_texts(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def measure(data: Path, more: list[str]) -> None:
-    """Run all tests, with more options, and note in the file ``data`` which of them touch each line of all packages."""
+    """Note in the file ``data`` which tests touch each line of all packages; ``more``: further options of pytest."""
     sources = [f"--cov={path}" for path in sorted((ROOT / "packages").glob("*/src"))]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *sources, "--cov-context=test", "--cov-report="]
     if subprocess.run([*command, *more], cwd=ROOT, env={**os.environ, "COVERAGE_FILE": str(data)}, check=False).returncode:

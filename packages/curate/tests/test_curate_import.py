@@ -98,6 +98,11 @@ def test_of_a_source_that_has_grown_only_what_is_new_is_added(tmp_path):
     assert DataSet.open(tmp_path / "d").keys(dataset.shards[-1]).to_list() == ["new"]
 
     assert [each.licence for each in dataset.sources] == ["CC0-1.0"] * 2
+    with pytest.raises(InputError, match="no row would have the licence"):
+        import_pictures(dataset, source, licence="MIT")
+    other = drawn(tmp_path / "other", 1, seed=3)
+    other.write_text(other.read_text().replace('"key": "k', '"key": "other'))
+    assert import_pictures(dataset, other).licence == "unknown"  # another source, though it has the same name
     whole = list(dataset.shards)
     for changed in ([{**rows[1], "image": rows[2]["image"]}], [{**rows[0], "prompt": "another"}],
                     [{**rows[0], "extra": 1}], [rows[0], rows[0]]):  # fmt: skip

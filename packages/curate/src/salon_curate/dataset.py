@@ -226,9 +226,6 @@ class DataSet:
         with self._alone():
             now = DataSet.open(self.folder)
             self.sources, self.shards = now.sources, now.shards
-            if licence == "unknown":  # a source that has grown keeps its licence
-                known = [each.licence for each in self.sources if (each.name, each.kind) == (name, kind)]
-                licence = known[-1] if known else licence
             for folder in (self.folder, self.folder / "shards"):
                 remove_unfinished(folder)
             try:
@@ -316,6 +313,8 @@ class DataSet:
             raise self._duplicate_key(int(twice[0]), [*self.shards, *new], source.name)
         if not new and not unchanged:
             raise InputError("contains no pictures or videos", source=source.name)
+        if unchanged:  # the source has grown, and is no other one of its name
+            source = self._licensed(source, grown=bool(new))
         source = replace(
             source, rows=sum(shard.rows for shard in new), problems=problems, left_out=list(left_out), unchanged=unchanged
         )
@@ -323,6 +322,20 @@ class DataSet:
             self.shards += new
             self.sources.append(source)
             self.save()
+        return source
+
+    def _licensed(self, source: RowSource, *, grown: bool) -> RowSource:
+        """Return a source that was given again with its licence, where no other one is stated."""
+        known = [each.licence for each in self.sources if (each.name, each.kind) == (source.name, source.kind)]
+        if not known or source.licence == known[-1]:
+            return source
+        if source.licence == "unknown":
+            return replace(source, licence=known[-1])
+        if not grown:
+            hint = f"It was imported as {known[-1]!r}; a new data set may state another one."
+            raise InputError(
+                "no row is new, so no row would have the licence", source=source.name, value=source.licence, hint=hint
+            )
         return source
 
     def _row_digests(self) -> set[bytes]:
@@ -352,7 +365,7 @@ class DataSet:
         for shard in shards:
             for row, key in enumerate(self.keys(shard), 1):
                 if int(_key_hashes([key])[0]) == wanted:
-                    hint = "Give every picture a key of its own; the data set is as it was before."
+                    hint = "Give every picture, also one that has changed, a key of its own; the data set is as it was before."
                     return InputError(
                         f"a key occurs twice (first in shard {shard.name}, row {row}):", source=source, value=key, hint=hint
                     )
