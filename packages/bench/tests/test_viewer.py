@@ -791,6 +791,25 @@ def test_leaderboards_are_pages_with_their_intervals(boards: Path, tmp_path: Pat
     assert found is not None
     [page] = pages_of(boards, tmp_path, found[1].replace("&amp;", "&"))
     assert page.count("<circle") == 2 and "Elo" in page
+    assert "battles?" not in page
+
+
+def test_a_model_of_a_board_leads_to_its_own_battles(tmp_path: Path) -> None:
+    from salon_ranking import Battles, rank
+
+    votes = pl.DataFrame({"model_a": ["x & y", "x & y", "z"], "model_b": ["z", "w", "w"], "winner": ["model_a", "model_b", "model_a"]})
+    store = ResultStore.open(tmp_path / "store")
+    store.append("leaderboards", rank(Battles.from_frame(votes), replicates=0).records("mine"), run_id="r")
+    battle = {"rater_id": "r", "mode": "public", "is_anchor": False, "weight": 1.0}
+    rows = [row | battle | {"battle_id": str(number)} for number, row in enumerate(votes.iter_rows(named=True))]
+    store.append("battles", pl.DataFrame(rows), run_id="r")
+    [front] = pages_of(tmp_path / "store", tmp_path, "")
+    [board] = pages_of(tmp_path / "store", tmp_path, html.unescape(re.findall(r'href="(board[^"]*)"', front)[0]))
+    links = [html.unescape(link) for link in re.findall(r'href="(battles[^"]*)"', board)]
+    assert len(links) == 3
+    shown = pages_of(tmp_path / "store", tmp_path, *links)
+    assert [page.count("<article") for page in shown] == [2, 2, 2]
+    assert "x &amp; y" in shown[links.index("battles?is_models=x+%26+y")]
 
 
 def test_a_folder_that_another_package_made_is_shown_by_it(store: Path, tmp_path: Path) -> None:
@@ -872,4 +891,8 @@ def test_a_store_of_published_tables_opens_with_its_boards(tmp_path: Path) -> No
     page = runs_page(StoreTables(store.path))
     assert "has no runs yet" in page
     assert "2 imported tables of many models" in page and page.index("1 battle<") < page.index("published-a")
-    assert "vote" not in page
+    assert "vote" not in page and "pages of judged pictures" not in page
+    label = {"assessment_id": "a", "run_id": "r", "generation_id": "g", "taxonomy": "t", "label": "l", "present": True,
+             "judge": "j", "judge_version": "1"}  # fmt: skip
+    store.append("assessments", pl.DataFrame([label]), run_id="r")
+    assert "on the pages of judged pictures (here 1 label)" in runs_page(StoreTables(store.path))

@@ -80,11 +80,13 @@ def runs_page(tables: StoreTables) -> str:
     ]
     is_table = [run.state is RunState.IMPORTED and run.subject_model is None for run in runs]  # of many models
     battles = tables.count("battles")
+    people = {"label": tables.count("assessments"), "rating": tables.count("ratings")}
     body = page_template(HERE, "runs.html.jinja").render(
         runs=[row for row, published in zip(rows, is_table, strict=True) if not published],
         published=[row for row, published in zip(rows, is_table, strict=True) if published],
         boards=_boards(tables),
         battles=numbers.counted(battles, "battle") if battles else "",
+        people=" and ".join(numbers.counted(count, name) for name, count in people.items() if count),
         store=str(tables.store),
         visible=visible,
         counted=numbers.counted,
@@ -454,8 +456,13 @@ def board_page(tables: StoreTables, query: Query) -> str:
     known, unknown = ([point for point in points if (point.low is None) is missing] for missing in (False, True))
     between = [PlotRow("No interval is known:", None)] if known and unknown else []
     first = board.row(0, named=True)
+    battles = tables.rows("battles", pl.lit(value=True), "model_a", "model_b")
+    fought = {*battles["model_a"], *battles["model_b"]}
     rows = [
-        (*numbers.rating_cells(row), numbers.count(row["matches"]), numbers.share(row["win_rate"]))
+        {
+            "cells": (*numbers.rating_cells(row), numbers.count(row["matches"]), numbers.share(row["win_rate"])),
+            "battles": address("battles", is_models=[row["model"]]) if row["model"] in fought else "",
+        }
         for row in board.iter_rows(named=True)
     ]
     body = page_template(HERE, "board.html.jinja").render(
