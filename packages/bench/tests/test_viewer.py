@@ -797,7 +797,9 @@ def test_leaderboards_are_pages_with_their_intervals(boards: Path, tmp_path: Pat
 def test_a_model_of_a_board_leads_to_its_own_battles(tmp_path: Path) -> None:
     from salon_ranking import Battles, rank
 
-    votes = pl.DataFrame({"model_a": ["x & y", "x & y", "z"], "model_b": ["z", "w", "w"], "winner": ["model_a", "model_b", "model_a"]})
+    votes = pl.DataFrame(
+        {"model_a": ["x & y", "x & y", "z"], "model_b": ["z", "w", "w"], "winner": ["model_a", "model_b", "model_a"]}
+    )
     store = ResultStore.open(tmp_path / "store")
     store.append("leaderboards", rank(Battles.from_frame(votes), replicates=0).records("mine"), run_id="r")
     battle = {"rater_id": "r", "mode": "public", "is_anchor": False, "weight": 1.0}
