@@ -890,6 +890,7 @@ def test_a_store_of_published_tables_opens_with_its_boards(tmp_path: Path) -> No
         "mode": ["derived"],
     }
     store.append("battles", pl.DataFrame(battles), run_id="published")
+    assert "no verdict about a single picture" in cases_page(StoreTables(store.path), {"run": ["published-a"]})
     page = runs_page(StoreTables(store.path))
     assert "has no runs yet" in page
     assert "2 imported tables of many models" in page and page.index("1 battle<") < page.index("published-a")

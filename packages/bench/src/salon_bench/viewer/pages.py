@@ -44,6 +44,7 @@ MOST_RUNS: Final = 8
 _MOST_CARDS: Final = 600
 """Cards side by side on one page, about."""
 _MOST_IN_A_CELL: Final = 12
+_NO_CASES: Final = "There is no verdict about a single picture yet; `salon sql` reads what else the store has of the run."
 _MOST_GIVEN: Final = 12
 _Given: TypeAlias = Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]]
 _MOST_ROWS: Final = 500
@@ -141,7 +142,7 @@ def cases_page(tables: StoreTables, query: Query) -> str:
         "run",
         same=same,
         fixed={"run": run_ids, "beside": ["1"] if beside else []},
-        about=[_run_line(known[run_id]) for run_id in run_ids],
+        about=[*(_run_line(known[run_id]) for run_id in run_ids), *(() if every.height else (_NO_CASES,))],
         selects=_selects(offered, wanted),
         checks=_checks(offered, wanted),
         where=("Scores WHERE", "value < 0.5 AND dimension = 'subject'"),
