@@ -7,8 +7,12 @@ import re
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from inspect import signature
+from itertools import product
 from pathlib import Path
+from random import Random
+from statistics import correlation, fmean, median
 from types import FunctionType
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,6 +27,7 @@ from salon_published import ledger as ledger_module
 from salon_published.check import check_tables
 from salon_published.derived_battles import compared_pairs, derive_battles, with_ids
 from salon_published.ledger import (
+    EQUAL,
     PEOPLE,
     capabilities,
     chosen_scores,
@@ -427,6 +432,87 @@ def test_two_judges_are_compared_on_the_same_models_and_tracks() -> None:
     assert (row["judge"], row["other_judge"], row["pairs"], row["models"]) == ("kind", "strict", 6, 6)
     assert row["difference"] == pytest.approx(-0.07) and row["ci_low"] < -0.07 < row["ci_high"]
     assert row["spearman"] == 1.0 and row["spearman_low"] is None  # one track
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_sources_say_of_each_other_is_counted_as_by_hand(seed: int) -> None:
+    """Each function against plain loops over made-up sources."""
+    random = Random(seed)
+    rows = [
+        {
+            **{"task": "edit", "benchmark": random.choice("BC"), "track": random.choice(["overall", "t"]), "overall": False},
+            **{"kind": random.choice(["generator", "generator", "method"]), "model": random.choice("uvwxyz"), "source": source},
+            **{
+                "date": f"2025-0{source}-01",
+                "judge": random.choice([None, "j", "k"]),
+                "value": random.choice([2.0, 3.0, 4.5, 9.0]),
+            },
+            "reported": random.choice(["benchmark", "self", "rival"]),
+        }
+        for source in [random.choice("12345") for _ in range(60)]
+    ]
+    rows = [row | {"direction": "lower" if (row["benchmark"], row["track"]) == ("C", "t") else "higher"} for row in rows]
+    scores = pl.DataFrame(rows, schema_overrides={"judge": pl.String})
+    top = {key: max(row["value"] for row in rows if place(row) == key) for key in {place(row) for row in rows}}
+    pairs = [
+        (one, other, (other["value"] - one["value"]) / top[place(one)])
+        for one, other in product(rows, rows)
+        if place(one) == place(other) and one["model"] == other["model"] and one["source"] < other["source"]
+        if None in (one["judge"], other["judge"]) or one["judge"] == other["judge"]
+    ]
+    found = repeated_numbers(scores).select("source", "other_source", "model", "benchmark", "track", "difference", "equal")
+    by_hand = [(one["source"], other["source"], one["model"], *place(one), gap, abs(gap) <= EQUAL) for one, other, gap in pairs]
+    assert sorted(found.rows()) == sorted(by_hand)
+    for by, of in (("benchmark", lambda one, _: one["benchmark"]), ("kinds", lambda *both: " and ".join(sorted(kinds(both))))):
+        for row in agreement_of_sources(scores, by=by).iter_rows(named=True):
+            gaps = [abs(gap) for one, other, gap in pairs if of(one, other) == row[by]]
+            apart = [gap for gap in gaps if gap > EQUAL]
+            assert (row["pairs"], row["equal"]) == (len(gaps), pytest.approx(1 - len(apart) / len(gaps)))
+            assert row["median"] == (pytest.approx(median(apart)) if apart else None)
+    sign = {"higher": 1.0, "lower": -1.0}
+    leads = [
+        (
+            gap * sign[one["direction"]] * (1.0 if other["reported"] == "self" else -1.0),
+            {one["reported"]: one, other["reported"]: other},
+        )
+        for one, other, gap in pairs
+        if kinds((one, other)).count("self") == 1
+    ]
+    row = lead_of_self_reports(scores).row(0, named=True)
+    assert (row["pairs"], row["sources"]) == (len(leads), len({both["self"]["source"] for _, both in leads}))
+    assert row["lead"] == pytest.approx(fmean(lead for lead, _ in leads))
+    named = [row for row in rows if row["judge"] is not None]
+    most = {key: max(row["value"] for row in named if place(row) == key) for key in {place(row) for row in named}}
+    judged = [
+        (one, other, (other["value"] - one["value"]) / most[place(one)])
+        for one, other in product(rows, rows)
+        if place(one) == place(other) and one["model"] == other["model"] and (one["judge"], other["judge"]) == ("j", "k")
+    ]
+    for row in agreement_of_judges(scores).iter_rows(named=True):
+        mine = [each for each in judged if each[0]["benchmark"] == row["benchmark"]]
+        assert (row["pairs"], row["models"]) == (len(mine), len({one["model"] for one, *_ in mine}))
+        assert row["difference"] == pytest.approx(fmean(gap for *_, gap in mine))
+        tracks = [
+            [(one["value"], other["value"]) for one, other, _ in mine if one["track"] == each] for each in ("overall", "t")
+        ]
+        orders = [correlation(*map(ranks, zip(*track, strict=True))) for track in tracks if len(track) > 1 and varies(track)]
+        assert row["spearman"] == (pytest.approx(fmean(orders)) if orders else None)
+
+
+def place(row: dict[str, Any]) -> tuple[str, str]:
+    return row["benchmark"], row["track"]
+
+
+def kinds(both: tuple[dict[str, Any], ...]) -> list[str]:
+    return [row["reported"] for row in both]
+
+
+def ranks(values: tuple[float, ...]) -> list[float]:
+    return [sum(other < value for other in values) + sum(other == value for other in values) / 2 for value in values]
+
+
+def varies(track: list[tuple[float, float]]) -> bool:
+    return all(len(set(side)) > 1 for side in zip(*track, strict=True))
 
 
 def test_a_gap_smaller_than_sources_differ_separates_nothing() -> None:

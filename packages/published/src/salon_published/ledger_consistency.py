@@ -69,10 +69,10 @@ def agreement_of_judges(scores: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         One row per task, benchmark and two judges, in the order of the alphabet: ``judge``, ``other_judge``, ``pairs`` of
-        numbers, ``models``, ``difference`` (mean of the other judge's number less the first's, in shares of the track's largest
-        number) with ``ci_low`` and ``ci_high`` (95% by Student's t over models), and ``spearman`` (mean over tracks of the
-        correlation of the two orders of models) with ``spearman_low`` and ``spearman_high`` (by tracks). Intervals are null
-        below five models or tracks.
+        numbers, ``models``, ``difference`` (mean of the other judge's number less the first's, in shares of the largest number
+        of a named judge on the track) with ``ci_low`` and ``ci_high`` (95% by Student's t over models), and ``spearman`` (mean
+        over tracks of the correlation of the two orders of models) with ``spearman_low`` and ``spearman_high`` (by tracks).
+        Intervals are null below five models or tracks.
     """
     scale = pl.col("value").abs().max().over("benchmark", "track")
     one = scores.drop_nulls("judge").select(*_SAME, "judge", "value", scale=scale)
