@@ -44,7 +44,7 @@ _FRAMES_AT_ONCE: Final = 32
 
 
 @stage(
-    version="2",
+    version="3",
     reads=["image", "problem"],
     writes={
         "duration_s": pl.Float64,
@@ -198,7 +198,7 @@ def _watched(content: bytes | None, problem: str | None) -> Mapping[str, Any]:
         "frame_sharpness": float(np.median(seen.sharpness)),
         "sound": loudness is not None,
         "loudness": loudness,
-        "frame_hashes": [phash(grid.astype(np.float32)) for grid in grids[columns["samples"]]],
+        "frame_hashes": [phash(grid) for grid in grids[columns["samples"]]],
         "problem": None,
     }
 
