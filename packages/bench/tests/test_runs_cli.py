@@ -243,6 +243,8 @@ def test_several_judges_are_runs_of_their_own_and_a_panel(pictures: Path) -> Non
         assert plain.execute("SELECT count(*) > 0 FROM scores WHERE judge = 'panel'").fetchall() == [(True,)]
     models = "SELECT model FROM generations UNION SELECT subject_model FROM runs"
     assert store.sql(f"SELECT DISTINCT subject_model FROM scores WHERE subject_model NOT IN ({models})").is_empty()
+    listed = json.loads(salon("status", "--format", "json").stdout)
+    assert len(listed) == 3 and {(each["cases_done"], each["cases_total"]) for each in listed} == {(4, 4)}
 
 
 def test_no_log_is_added_to_a_picture_a_table_or_any_other_file_that_is_no_log(pictures: Path, tmp_path: Path) -> None:

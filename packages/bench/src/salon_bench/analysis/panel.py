@@ -149,10 +149,12 @@ def judge_together(plans: Sequence[RunPlan], store: StoreAddress) -> Panel:
         settings=None if plans[0].suite_file is None else {"suite_file": plans[0].suite_file},
         source=f"panel of {', '.join(plan.run_id for plan in plans)}; {tied} labels tied",
     )
-    counted = {"cases_done": 0, "cases_total": 0, "at": now, "detail": f"{tied} labels tied"}
+    combined = combined_scores(scores)
+    cases = combined.select("subject_model", "prompt_id", "generation_id").n_unique()
+    counted = {"cases_done": cases, "cases_total": cases, "at": now, "detail": f"{tied} labels tied"}
     event = RunEvent(event_id=digest("run_event", run_id), run_id=run_id, kind=RunEventKind.FINISHED, **counted)
     with ResultStore.open(store) as opened:
-        opened.append("scores", combined_scores(scores).with_columns(stamp), run_id=run_id, on_duplicate="skip")
+        opened.append("scores", combined.with_columns(stamp), run_id=run_id, on_duplicate="skip")
         opened.append("assessments", decided.with_columns(stamp, assessment_id=key), run_id=run_id, on_duplicate="skip")
         opened.append("runs", [row], run_id=run_id, on_duplicate="skip")
         used = views[names[0]].run_prompts.with_columns(stamp[0])
