@@ -44,7 +44,7 @@ MOST_RUNS: Final = 8
 _MOST_CARDS: Final = 600
 """Cards side by side on one page, about."""
 _MOST_IN_A_CELL: Final = 12
-_NO_CASES: Final = "There is no verdict about a single picture yet; `salon sql` reads what else the store has of the run."
+_NO_CASES: Final = "There is no verdict about a single picture yet; `salon store sql` reads what else the store has of the run."
 _MOST_GIVEN: Final = 12
 _Given: TypeAlias = Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]]
 _MOST_ROWS: Final = 500
