@@ -245,8 +245,8 @@ class OidcBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    code: str = Field(min_length=1, max_length=2000)
-    state: str = Field(min_length=1, max_length=2000)
+    code: str = Field(min_length=1)
+    state: str = Field(min_length=1)
     invite: str | None = Field(default=None, max_length=64)
 
 
@@ -460,7 +460,7 @@ class _Routes:
         """
         if self._oidc is None:
             raise RefusedError(404, "unknown_page")
-        returned = {name: request.query_params.get(name, "")[:2000] for name in ("code", "state")}
+        returned = {name: request.query_params.get(name, "") for name in ("code", "state")}
         return HTMLResponse(_template("login.html.jinja", passwords=False, oidc=True, **returned))
 
     async def oidc_finish(self, request: Request) -> Response:
