@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from small_arena import write_material
 
+from for_each import for_each
 from salon_arena import ArenaDatabase
 from salon_arena.people import People
 from salon_console import main
@@ -103,6 +104,7 @@ S --beside empty.db => holds no arena
 S --oidc-issuer http://x => all three options
 S --log none/x.log => none/x.log
 S --oidc-issuer http://a.org --oidc-client a --oidc-secret-file file.png => https://
+S --oidc-issuer https://[ --oidc-client a --oidc-secret-file prompts.jsonl => https://
 S --host 0.0.0.0 => --trusted-proxy
 S --proxy-address 10.0.0.1 => needs --trusted-proxy
 S --trusted-proxy https://a.org/ => no host name
@@ -209,6 +211,31 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
         own = ["--database", str(tmp_path / "arena.db"), "--port", str(taken.getsockname()[1])]
         code, output = called("serve", pictures, "--prompts", prompts, *own)
     assert (code, "cannot listen" in output, (tmp_path / "arena.db").exists()) == (2, True, False), output
+
+
+@for_each(
+    ("options", "expected"),
+    [
+        (["--port", "0"], r"http://127\.0\.0\.1:[1-9][0-9]*/"),
+        (["--port", "0", "--host", "localhost"], r"http://localhost:[1-9][0-9]*/"),
+        (["--port", "0", "--trusted-proxy", "localhost"], "https://localhost/"),
+        (["--port", "0", "--trusted-proxy", "localhost.example.org"], r"https://localhost\.example\.org/"),
+    ],
+)
+def test_a_provider_sends_people_back_to_the_address_that_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], expected: str
+) -> None:
+    redirects = []
+    monkeypatch.setattr("salon_arena.signin.Oidc", lambda _, settings, invited: redirects.append(settings.redirect))
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)
+    pictures, prompts = (str(path) for path in write_material(tmp_path))
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    own = ["--database", str(tmp_path / "arena.db"), "--oidc-issuer", "https://a.org", "--oidc-client", "arena"]
+    code, output = called("serve", pictures, "--prompts", prompts, *own, "--oidc-secret-file", str(secret), *options)
+    printed = re.search(f"Open ({expected}) ", output)
+    assert code == 0 and printed, output
+    assert redirects == [f"{printed[1]}oidc/callback"]
 
 
 @pytest.mark.slow
