@@ -97,7 +97,7 @@ S --database mysql://x => postgresql://
 S --database voted.db --mode expert => another mode
 S --database voted.db --task mos => other work
 S --database voted.db --task labels => other work
-prompts --database voted.db => other work
+prompts --port 0 --database voted.db => other work
 S --beside none.db => no such file
 S --beside text.db => not a database
 S --beside empty.db => holds no arena
@@ -125,7 +125,11 @@ invite --database voted.db --role king => king
 account ann --password longlonglonglong --database none.db => no such file
 account ann --password short --database voted.db => 12 characters
 account ann --password longlonglonglong --role king --database voted.db => king
+account a\udce9 --password longlonglonglong --database voted.db => half a surrogate pair
+account ann --password longlonglonglong\udce9 --database voted.db => half a surrogate pair
 people --database voted.db --suspend nobody => no such rater
+people --database voted.db --suspend rater-one --days 10000000 => 0<=x<=3650
+people --database voted.db --suspend rater-one --days inf => 0<=x<=3650
 people --database voted.db --suspend rater-one --forget nobody => no such rater
 people --database voted.db --forget rater-one --forget rater-one --suspend nobody => no such rater
 people --database empty.db => holds no arena
@@ -151,7 +155,7 @@ backup --database voted.db none/b.db => none/b.db
 backup --database empty.db new.db => holds no arena
 """
 """Arguments and words of the message; S is ``serve`` with good material, I the same for ``import-labels``."""
-SHORT = {"S": "serve pictures --prompts prompts.jsonl", "I": "pictures --prompts prompts.jsonl --database new.db"}
+SHORT = {"S": "serve pictures --prompts prompts.jsonl --port 0", "I": "pictures --prompts prompts.jsonl --database new.db"}
 FILES = {
     "empty.jsonl": b"",
     "empty.db": b"",

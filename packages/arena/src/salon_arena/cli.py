@@ -468,7 +468,7 @@ def account(name: str, database: Path | str, role: str, password: str) -> None:
 @arena.command()
 @_DATABASE
 @click.option("--suspend", "suspended", multiple=True, metavar="RATER", help="Give this rater no tasks; may be repeated.")
-@click.option("--days", type=FiniteRange(min=0), default=7.0, show_default=True, help="How long; 0: at once again.")
+@click.option("--days", type=FiniteRange(min=0, max=3650), default=7.0, show_default=True, help="How long; 0: at once again.")
 @click.option("--forget", "forgotten", multiple=True, metavar="RATER", help="Erase what is kept of this person.")
 @OUTPUT
 @FORMAT

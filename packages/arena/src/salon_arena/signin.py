@@ -23,6 +23,7 @@ from salon_arena.database import ArenaDatabase
 from salon_arena.errors import RefusedError
 from salon_arena.people import ROLES, Session, add_rater, add_session
 from salon_arena.tables import ACCOUNTS, RATERS
+from salon_taxonomy.answers.reading import without_surrogates
 from salon_taxonomy.errors import InputError
 
 if TYPE_CHECKING:
@@ -61,6 +62,9 @@ def add_account(database: ArenaDatabase, name: str, password: str, role: str, no
     Raises:
         InputError: the name is empty or taken, the password too short, the role unknown, or argon2 is not installed.
     """
+    for words, what in ((name, "name"), (password, "password")):
+        if without_surrogates(words) != words:
+            raise InputError(f"the {what} holds half a surrogate pair, which no encoding can carry")
     if not name.strip() or len(name) > 200:
         raise InputError("a name has 1 to 200 characters", value=name[:40])
     if not SHORTEST_PASSWORD <= len(password) <= 1000:
