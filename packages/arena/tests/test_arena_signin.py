@@ -479,16 +479,17 @@ def test_a_form_sends_nothing_before_its_script_has_come(
 
 
 @pytest.mark.browser
-def test_an_answer_of_an_ended_session_is_kept_and_arrives_after_signing_in_again(
+def test_an_answer_of_an_ended_session_is_kept_and_arrives_after_its_person_has_signed_in_again(
     browser: Browser, tmp_path: Path, material: Material, clock: Clock
 ) -> None:
     with ArenaDatabase.open(tmp_path / "arena.db") as database:
         service = vote_service(database, material, clock=clock)
-        add_account(database, "ann", PASSWORD, "rater", clock.now)
+        for name in ("ann", "bob"):
+            add_account(database, name, PASSWORD, "rater", clock.now)
         served = Served(tmp_path, service=service, passwords=Passwords(database))
 
-        def sign_in(page: Page) -> None:
-            page.locator("#name").fill("ann")
+        def sign_in(page: Page, name: str = "ann") -> None:
+            page.locator("#name").fill(name)
             page.locator("#password").fill(PASSWORD)
             page.get_by_role("button", name="Sign in").click()
 
@@ -503,6 +504,16 @@ def test_an_answer_of_an_ended_session_is_kept_and_arrives_after_signing_in_agai
             page.wait_for_selector(".stage.shown")
             clock.forward(3601)
             page.keyboard.press("2")
+            page.wait_for_selector("#login")
+            assert len(served.answers()) == 1
+            sign_in(page, "bob")  # whose session cannot send it
+            with page.expect_response("**/answers") as refused:
+                page.get_by_role("button", name="I agree").click()
+            assert refused.value.status == 404
+            page.wait_for_selector(".stage.shown")
+            assert page.locator("#progress").text_content() == "0 votes"
+            page.get_by_role("button", name="Sign out").click()
+            page.locator("#go").click()
             page.wait_for_selector("#login")
             assert len(served.answers()) == 1
             sign_in(page)
