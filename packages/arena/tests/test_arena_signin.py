@@ -369,7 +369,18 @@ def test_a_configuration_that_leads_elsewhere_is_refused(service: WorkService, p
         for address in ("http://[", "http://a.example.org/", "javascript:alert(1)", "file:///etc/passwd", "https://\ud800/", 7):
             provider.names = {endpoint: address}
             reply = client.get("/oidc/start")
-            assert (reply.status_code, reply.json()) == (503, {"error": "provider"}), (endpoint, address)
+            assert (reply.status_code, 'data-error="provider"' in reply.text) == (503, True), (endpoint, address)
+
+
+def test_who_is_not_signed_in_by_the_provider_sees_a_page_that_says_so(service: WorkService, provider: Provider) -> None:
+    client = client_of(service, oidc=oidc_of(service, provider), passwords=Passwords(service.database))
+    refused = client.get("/oidc/callback?error=access_denied&error_description=<script>&state=x")
+    assert 'data-error="denied"' in refused.text and "script&" not in refused.text and "access_denied" not in refused.text
+    provider.answers = {"/.well-known/openid-configuration": HTMLResponse("Down", 503)}
+    down = client.get("/oidc/start")
+    assert (down.status_code, 'data-error="provider"' in down.text, 'id="password"' in down.text) == (503, True, True)
+    script = client.get("/static/login.js").text
+    assert re.search(r"\bdenied: ", script) and re.search(r"\bprovider: ", script)
 
 
 def test_a_code_may_be_long_and_the_providers_address_keeps_its_own_query(service: WorkService, provider: Provider) -> None:
