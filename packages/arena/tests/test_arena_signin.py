@@ -452,6 +452,29 @@ def test_a_person_signs_in_on_the_page_by_password(browser: Browser, tmp_path: P
 
 
 @pytest.mark.browser
+def test_a_person_signs_in_on_the_page_through_a_provider_of_another_site(
+    browser: Browser, tmp_path: Path, material: Material, provider: Provider
+) -> None:
+    with ArenaDatabase.open(tmp_path / "arena.db") as database:
+        service = vote_service(database, material)
+        settings = OidcSettings(provider.address, "arena", "a-secret", "")
+        served = Served(tmp_path, service=service, oidc=Oidc(database, settings, invited=False))
+        served.address = served.address.replace("127.0.0.1", "localhost")  # not the provider's site
+        object.__setattr__(settings, "redirect", f"{served.address}/oidc/callback")
+        with context(browser, served) as (person, heard):
+            page = person.new_page()
+            page.goto(f"{served.address}/oidc/callback?error=access_denied")
+            page.locator("#message", has_text="Your organisation did not sign you in.").wait_for()
+            page.get_by_role("link", name="Sign in with your organisation").click()
+            page.get_by_role("button", name="I agree").click()
+            page.wait_for_selector(".stage.shown")
+            assert [text for text in heard if not text.startswith(f"{provider.address}/authorize")] == []
+            [session] = [cookie for cookie in person.cookies() if cookie["name"] == "salon"]
+            assert session["httpOnly"] and session["sameSite"] == "Strict"
+        served.close()
+
+
+@pytest.mark.browser
 @for_each("way_in", ["password", "nothing"])
 def test_a_form_sends_nothing_before_its_script_has_come(
     browser: Browser, tmp_path: Path, material: Material, way_in: str
