@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from small_arena import write_material
 
+from for_each import for_each
 from salon_arena import ArenaDatabase
 from salon_arena.people import People
 from salon_console import main
@@ -96,13 +97,14 @@ S --database mysql://x => postgresql://
 S --database voted.db --mode expert => another mode
 S --database voted.db --task mos => other work
 S --database voted.db --task labels => other work
-prompts --database voted.db => other work
+prompts --port 0 --database voted.db => other work
 S --beside none.db => no such file
 S --beside text.db => not a database
 S --beside empty.db => holds no arena
 S --oidc-issuer http://x => all three options
 S --log none/x.log => none/x.log
 S --oidc-issuer http://a.org --oidc-client a --oidc-secret-file file.png => https://
+S --oidc-issuer https://[ --oidc-client a --oidc-secret-file prompts.jsonl => https://
 S --host 0.0.0.0 => --trusted-proxy
 S --proxy-address 10.0.0.1 => needs --trusted-proxy
 S --trusted-proxy https://a.org/ => no host name
@@ -123,7 +125,11 @@ invite --database voted.db --role king => king
 account ann --password longlonglonglong --database none.db => no such file
 account ann --password short --database voted.db => 12 characters
 account ann --password longlonglonglong --role king --database voted.db => king
+account a\udce9 --password longlonglonglong --database voted.db => half a surrogate pair
+account ann --password longlonglonglong\udce9 --database voted.db => half a surrogate pair
 people --database voted.db --suspend nobody => no such rater
+people --database voted.db --suspend rater-one --days 10000000 => 0<=x<=3650
+people --database voted.db --suspend rater-one --days inf => 0<=x<=3650
 people --database voted.db --suspend rater-one --forget nobody => no such rater
 people --database voted.db --forget rater-one --forget rater-one --suspend nobody => no such rater
 people --database empty.db => holds no arena
@@ -149,7 +155,7 @@ backup --database voted.db none/b.db => none/b.db
 backup --database empty.db new.db => holds no arena
 """
 """Arguments and words of the message; S is ``serve`` with good material, I the same for ``import-labels``."""
-SHORT = {"S": "serve pictures --prompts prompts.jsonl", "I": "pictures --prompts prompts.jsonl --database new.db"}
+SHORT = {"S": "serve pictures --prompts prompts.jsonl --port 0", "I": "pictures --prompts prompts.jsonl --database new.db"}
 FILES = {
     "empty.jsonl": b"",
     "empty.db": b"",
@@ -209,6 +215,31 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
         own = ["--database", str(tmp_path / "arena.db"), "--port", str(taken.getsockname()[1])]
         code, output = called("serve", pictures, "--prompts", prompts, *own)
     assert (code, "cannot listen" in output, (tmp_path / "arena.db").exists()) == (2, True, False), output
+
+
+@for_each(
+    ("options", "expected"),
+    [
+        (["--port", "0"], r"http://127\.0\.0\.1:[1-9][0-9]*/"),
+        (["--port", "0", "--host", "localhost"], r"http://localhost:[1-9][0-9]*/"),
+        (["--port", "0", "--trusted-proxy", "localhost"], "https://localhost/"),
+        (["--port", "0", "--trusted-proxy", "localhost.example.org"], r"https://localhost\.example\.org/"),
+    ],
+)
+def test_a_provider_sends_people_back_to_the_address_that_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], expected: str
+) -> None:
+    redirects = []
+    monkeypatch.setattr("salon_arena.signin.Oidc", lambda _, settings, invited: redirects.append(settings.redirect))
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)
+    pictures, prompts = (str(path) for path in write_material(tmp_path))
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    own = ["--database", str(tmp_path / "arena.db"), "--oidc-issuer", "https://a.org", "--oidc-client", "arena"]
+    code, output = called("serve", pictures, "--prompts", prompts, *own, "--oidc-secret-file", str(secret), *options)
+    printed = re.search(f"Open ({expected}) ", output)
+    assert code == 0 and printed, output
+    assert redirects == [f"{printed[1]}oidc/callback"]
 
 
 @pytest.mark.slow

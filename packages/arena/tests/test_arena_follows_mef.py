@@ -503,6 +503,7 @@ def test_a_table_of_known_pairs_is_read_or_refused_by_row(tmp_path: Path, materi
         (f"canary-prompt-1,{MODELS[0]},{MODELS[1]},left,0", "winner"),
         (f"canary-prompt-9,{MODELS[0]},{MODELS[1]},model_a,0", "model_a"),
         (f"canary-prompt-1,{MODELS[0]},{MODELS[1]},model_a,7", "model_a"),
+        *((f"canary-prompt-1,{MODELS[0]},{MODELS[1]},model_a,{text}", "sample_a") for text in ("²", "9" * 5000, "-1", "first")),
     ):
         path.write_text(head + row + "\n")
         with pytest.raises(InputError, match=f"row 1, column '{words}'"):

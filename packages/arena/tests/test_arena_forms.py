@@ -13,6 +13,7 @@ from playwright.sync_api import Browser
 from small_arena import MODELS, PROMPTS, Clock, write_material
 from test_arena_pages import EACH_LOOK, faults
 
+from for_each import for_each
 from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, export_answers, read_material
 from salon_arena.forms import DIMENSIONS, LEVELS, check_task, panel_task
 from salon_arena.labels import LabelTask
@@ -123,6 +124,23 @@ def test_a_lease_that_ran_out_goes_to_another_rater(database: ArenaDatabase, mat
     assert held == [4, 4, 0]
     clock.forward(LEASE_SECONDS + 1)
     assert len(service.lease(raters[2]).result()["tasks"]) == 4
+
+
+@for_each(
+    ("column", "value"),
+    [
+        *(("labels", ["x" * 401]), ("labels", "a\ud800"), ("test_points", ["Quantity: \ud800"]), ("test_points", [1])),
+        *(("language", "x" * 401), ("scenario", "x" * 401), ("scenario", 7)),
+    ],
+)
+def test_a_prompt_that_no_page_and_no_store_holds_is_left_out_and_named(tmp_path: Path, column: str, value: Any) -> None:
+    folder, prompts = write_material(tmp_path)
+    rows = [json.loads(line) for line in prompts.read_text(encoding="utf-8").splitlines()]
+    rows[1][column] = value
+    prompts.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    material = read_material(folder, prompts)
+    assert len(material.prompts) == len(rows) - 1
+    assert any(remark.startswith(f"row 2: column '{column}': ") for remark in material.remarks), material.remarks
 
 
 def test_material_without_panels_or_test_points_is_refused(material: Material) -> None:

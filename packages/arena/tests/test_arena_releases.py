@@ -3,7 +3,7 @@
 import json
 import math
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -444,6 +444,11 @@ HOSTILE: list[Any] = [
     changed(result=[{"type": "timelinelabels", "value": {"timelinelabels": [HAND], "ranges": [{"start": 3, "end": -1}]}}]),
     changed(lead_time=float("inf")),
     changed(lead_time="long"),
+    changed(was_cancelled="yes"),
+    changed(result=[{"type": "textarea", "value": {"text": ["six fingers"]}}]),  # no label, and not normal
+    changed(completed_by="ann\ud800"),
+    {**TASK, "data": {"prompt_id": "canary-prompt-1", "model": MODELS[0], "sample": False}},
+    {**TASK, "data": {"media": "http://["}},
 ]
 
 
@@ -462,6 +467,68 @@ def test_a_task_that_cannot_be_read_is_named_and_costs_the_others_nothing(
     assert found.added == 1 and any("row" in remark and "2" in remark for remark in found.remarks)
     text = "".join(str(row) for row in experts.read(lambda c: list(c.exec_driver_sql("SELECT * FROM raters"))))
     assert "ann@" not in text
+
+
+BOX = {"type": "rectanglelabels", "value": {"rectanglelabels": [HAND], "x": 1, "y": 2, "width": 3, "height": 4, "rotation": 0}}
+SPAN = {"type": "timelinelabels", "value": {"timelinelabels": [HAND], "ranges": [{"start": 3, "end": 9}]}}
+WORDS = {"type": "textarea", "value": {"text": [f"{HAND}: six fingers"]}}
+ODD = [
+    *(None, True, -1.5, 10**400, float("nan"), "", "\ud800", "9" * 5000, "http://["),
+    *([], [None], {}, {"email": "\ud800"}, f"/x?fileuri={b64encode(b'http://[').decode()}"),
+]
+
+
+def odd_at_every_place(value: Any) -> Iterator[Any]:
+    """The value with each part of it in turn replaced by each odd value, or missing."""
+    yield from ODD
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        rest = {k: v for k, v in value.items() if k != key} if isinstance(value, dict) else value[:key] + value[key + 1 :]
+        yield rest
+        for odd in odd_at_every_place(value[key]):
+            yield {**value, key: odd} if isinstance(value, dict) else [*value[:key], odd, *value[key + 1 :]]
+
+
+def test_whatever_stands_anywhere_in_an_export_is_read_or_named_and_is_added_once(
+    experts: ArenaDatabase, material: Material, clock: Clock, tmp_path: Path
+) -> None:
+    task, file = LabelTask(material, Taxonomy.load("magicmirror")), tmp_path / "tasks.json"
+    one = {"completed_by": 7, "was_cancelled": False, "lead_time": 2.5, "result": [REGION, BOX, SPAN, WORDS]}
+    by_address = [{"data": {"media": odd}, "annotations": [one]} for odd in [f"{MODELS[1]}/{FILE}", *ODD]]
+    by_name = {"data": {"prompt_id": "canary-prompt-2", "model": MODELS[0], "sample": 0}, "annotations": [one]}
+    file.write_text(json.dumps([*by_address, *odd_at_every_place(by_name)]))
+    first, again = (import_annotations(experts, file, material, task, now=clock.now) for _ in range(2))
+    assert first.added > 3 and (again.added, again.present) == (0, first.added)
+    assert verify_answers(experts).problems == ()
+
+
+@for_each(("more", "expected"), [([{"start": 30, "end": 40}], (3, 40)), ([{"start": 1, "end": 2}], (1, 9))])
+def test_frames_of_one_label_in_several_regions_are_all_kept(
+    material: Material, tmp_path: Path, more: list[dict[str, int]], expected: tuple[int, int]
+) -> None:
+    second = {**SPAN, "value": {**SPAN["value"], "ranges": more}}
+    file = tmp_path / "tasks.json"
+    file.write_text(json.dumps([changed(result=[SPAN, second])]))
+    usable, _ = read_annotations(file, material, LabelTask(material, Taxonomy.load("magicmirror")))
+    assert [mark.frames for mark in usable[0][0].answer.marks] == [expected]
+
+
+def test_a_level_that_is_said_twice_and_what_no_answer_holds_are_named(material: Material, tmp_path: Path) -> None:
+    def level(*names: str) -> dict[str, Any]:
+        return {"from_name": "level", "type": "choices", "value": {"choices": list(names)}}
+
+    artifacts = LabelTask(material, Taxonomy.load("artifact-bench"))
+    [label, *_] = (each.id for each in artifacts.taxonomy.answers() if each.id != "normal")
+    marked = {"type": "choices", "value": {"choices": [label]}}
+    file = tmp_path / "tasks.json"
+    for levels in ([level("L1", "L2")], [level("L1"), level("L2")], [level("L9")]):
+        file.write_text(json.dumps([changed(result=[marked, *levels])]))
+        with pytest.raises(InputError, match="level must be one of L1, L2, L3, not"):
+            read_annotations(file, material, artifacts)
+    file.write_text(json.dumps([changed(result=[marked, level("L1"), level("L1")])]))
+    assert read_annotations(file, material, artifacts)[0][0][0].answer.level == "L1"
+    file.write_text(json.dumps([changed(result=[BOX] * 21)]))
+    with pytest.raises(InputError, match=r"boxes: .*at most 20"):
+        read_annotations(file, material, LabelTask(material, Taxonomy.load("magicmirror")))
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,12 @@
 """Sign-in with passwords and through a provider on this machine; logs of requests hold no secret."""
 
+import hashlib
+import hmac
 import json
 import re
 import threading
 import time
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,9 +20,10 @@ from playwright.sync_api import Route as AskedFor
 from small_arena import MODELS, Clock
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
+from starlette.types import ASGIApp, Receive, Scope, Send
 from test_arena_pages import faults_in_every_look
 
 from for_each import for_each
@@ -31,19 +35,38 @@ from salon_arena.signin import Oidc, OidcSettings, Passwords, add_account
 from salon_taxonomy.errors import InputError
 
 pytest.importorskip("argon2", reason="the extra salon-arena[passwords]")
-pytest.importorskip("authlib", reason="the extra salon-arena[oidc]")
+pytest.importorskip("joserfc", reason="the extra salon-arena[oidc]")
 PASSWORD = "correct horse battery"
 
 
+def signed(header: dict[str, Any], claims: dict[str, Any], key: Any) -> str:
+    """A token signed as its header says: by a key, for HS256 by the text of its public part, for others not at all."""
+    from joserfc import jws
+
+    head, body = (urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in (header, claims))
+    if header["alg"] == "RS256":
+        return jws.serialize_compact(header, json.dumps(claims), key)
+    seal = hmac.digest(key.as_pem(private=False), head + b"." + body, "sha256") if header["alg"] == "HS256" else b""
+    return b".".join([head, body, urlsafe_b64encode(seal).rstrip(b"=")]).decode()
+
+
 class Provider:
-    """A provider on this machine; ``claims`` are what its next token says beside the usual."""
+    """A provider on this machine.
+
+    ``header`` and ``claims`` are what its next token says beside the usual, ``names`` what its configuration says;
+    ``answers`` are what it answers instead, by path.
+    """
 
     def __init__(self) -> None:
         from joserfc.jwk import RSAKey
 
         self.key = RSAKey.generate_key(2048, {"kid": "one", "use": "sig", "alg": "RS256"})
         self.signs_with = self.key
+        self.code = "the-code"
+        self.header: dict[str, Any] = {}
         self.claims: dict[str, Any] = {}
+        self.names: dict[str, Any] = {}
+        self.answers: dict[str, ASGIApp] = {}
         self.asked: dict[str, str] = {}
         routes = [
             Route("/.well-known/openid-configuration", self.configuration),
@@ -51,7 +74,12 @@ class Provider:
             Route("/token", self.token, methods=["POST"]),
             Route("/keys", lambda _: JSONResponse({"keys": [self.key.as_dict(private=False)]})),
         ]
-        config = uvicorn.Config(Starlette(routes=routes), port=0, log_level="warning", access_log=False)
+        app = Starlette(routes=routes)
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            await self.answers.get(scope.get("path", ""), app)(scope, receive, send)
+
+        config = uvicorn.Config(answer, port=0, log_level="error", access_log=False, lifespan="off")
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, daemon=True)
         self.thread.start()
@@ -61,25 +89,21 @@ class Provider:
 
     def configuration(self, _: Request) -> Response:
         names = {"authorization_endpoint": "authorize", "token_endpoint": "token", "jwks_uri": "keys"}
-        return JSONResponse({"issuer": self.address, **{key: f"{self.address}/{name}" for key, name in names.items()}})
+        endpoints = {key: f"{self.address}/{name}" for key, name in names.items()}
+        return JSONResponse({"issuer": self.address, **endpoints, **self.names})
 
     def authorize(self, request: Request) -> Response:
         self.asked = dict(request.query_params)
-        return RedirectResponse(f"{self.asked['redirect_uri']}?code=the-code&state={self.asked['state']}", 303)
+        return RedirectResponse(f"{self.asked['redirect_uri']}?code={self.code}&state={self.asked['state']}", 303)
 
     async def token(self, request: Request) -> Response:
-        import hashlib
-        from base64 import urlsafe_b64encode
-
-        from joserfc import jwt
-
         form = {key: values[0] for key, values in parse_qs((await request.body()).decode()).items()}
         proof = urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).rstrip(b"=").decode()
-        if form["code"] != "the-code" or proof != self.asked["code_challenge"]:
+        if form["code"] != self.code or proof != self.asked["code_challenge"]:
             return JSONResponse({"error": "invalid_grant"}, 400)
         now = int(time.time())
         usual = {"iss": self.address, "aud": "arena", "sub": "ann", "nonce": self.asked["nonce"], "exp": now + 60, "iat": now}
-        made = jwt.encode({"alg": "RS256", "kid": "one"}, {**usual, **self.claims}, self.signs_with)
+        made = signed({"alg": "RS256", "kid": "one", **self.header}, {**usual, **self.claims}, self.signs_with)
         return JSONResponse({"access_token": "x", "token_type": "Bearer", "id_token": made})
 
     def close(self) -> None:
@@ -180,7 +204,7 @@ def went_to_provider(client: TestClient, provider: Provider) -> dict[str, str]:
 
     started = client.get("/oidc/start")
     assert started.status_code == 303 and started.headers["location"].startswith(f"{provider.address}/authorize")
-    back = httpx.get(started.headers["location"]).headers["location"]
+    back = httpx.get(started.headers["location"], verify=False).headers["location"]
     assert client.get(f"/oidc/callback?{urlsplit(back).query}").status_code == 200
     return {key: values[0] for key, values in parse_qs(urlsplit(back).query).items()}
 
@@ -249,7 +273,11 @@ def test_a_provider_signs_a_person_in_as_the_same_rater_each_time(service: WorkS
 
 
 @pytest.mark.parametrize(
-    "claims", [{"nonce": "other"}, {"aud": "other"}, {"iss": "https://other"}, {"exp": 1}, {"sub": None}, {"nonce": None}]
+    "claims",
+    [
+        *({"nonce": "other"}, {"aud": "other"}, {"iss": "https://other"}, {"exp": 1}, {"sub": None}, {"nonce": None}),
+        *({"iat": 2**40}, {"nbf": 2**40}, {"exp": "soon"}, {"sub": 7}, {"sub": "a\ud800"}, {"aud": []}, {"aud": ["other"]}),
+    ],
 )
 def test_a_token_for_another_time_person_or_place_is_refused(
     service: WorkService, provider: Provider, claims: dict[str, Any]
@@ -276,6 +304,101 @@ def test_a_foreign_key_a_foreign_browser_and_a_wrong_code_are_refused(service: W
     assert client.post("/oidc/finish", json=body).json() == {"error": "provider"}
     with pytest.raises(InputError, match="https"):
         OidcSettings("http://login.example.org", "arena", "x", "y")
+
+
+@for_each("header", [{"alg": "none"}, {"alg": "HS256"}, {"kid": "two"}, {"alg": ["RS256"]}, {"alg": "none", "kid": {}}])
+def test_a_token_that_is_not_signed_by_a_key_of_the_provider_is_refused(
+    service: WorkService, provider: Provider, header: dict[str, Any]
+) -> None:
+    client = client_of(service, oidc=oidc_of(service, provider))
+    provider.header = header
+    reply = client.post("/oidc/finish", json=went_to_provider(client, provider))
+    assert (reply.status_code, reply.json()) == (403, {"error": "provider"}) and "salon" not in client.cookies
+
+
+def test_a_provider_whose_clock_is_ahead_signs_in_and_what_it_says_of_a_person_gives_no_rights(
+    service: WorkService, provider: Provider
+) -> None:
+    now = int(time.time())
+    provider.claims = {"iat": now + 30, "nbf": now + 30, "email_verified": False, "role": "admin", "groups": ["admin"]}
+    client = client_of(service, oidc=oidc_of(service, provider))
+    assert client.post("/oidc/finish", json=went_to_provider(client, provider)).status_code == 200
+    assert client.get("/admin").status_code == 404
+
+
+def test_a_new_key_of_the_provider_is_found_beside_keys_that_nobody_here_understands(
+    service: WorkService, provider: Provider
+) -> None:
+    from joserfc.jwk import RSAKey
+
+    client = client_of(service, oidc=oidc_of(service, provider))
+    provider.signs_with = RSAKey.generate_key(2048, {"kid": "two", "use": "sig"})
+    strange = [{"kty": "AKP", "kid": "a"}, {"kty": "EC", "crv": "P-999", "x": "x", "y": "y"}, {"kty": "RSA", "n": 5}, 7]
+    provider.header = {"kid": "two"}
+    keys = json.dumps({"keys": [*strange, provider.signs_with.as_dict(private=False)]})
+    for blanks, status in ((2_000_000, 403), (2000, 200)):  # no more than a megabyte is read
+        body = went_to_provider(client, provider)
+        provider.answers["/keys"] = Response(" " * blanks + keys)
+        assert client.post("/oidc/finish", json=body).status_code == status
+
+
+FAILING: list[ASGIApp] = [
+    *(HTMLResponse("<h1>Down</h1>", 503), HTMLResponse("<h1>Sign in</h1>"), RedirectResponse("file:///etc/passwd")),
+    *(Response(b"[" * 200_000), Response(b"x", headers={"content-encoding": "gzip"}), JSONResponse([])),
+    *(JSONResponse({"id_token": token, "keys": token}) for token in (7, "é.é.é", "W10.e30.e30")),
+]
+
+
+def test_a_provider_that_fails_signs_nobody_in_and_is_no_defect_of_the_arena(service: WorkService, provider: Provider) -> None:
+    client = client_of(service, oidc=oidc_of(service, provider))
+    for number, failing in enumerate(FAILING):
+        provider.answers = {"/.well-known/openid-configuration": failing}
+        assert client.get("/oidc/start").status_code == 503, number
+    for number, failing in enumerate(FAILING):
+        for path in ("/token", "/keys"):
+            provider.answers = {}
+            body = went_to_provider(client, provider)
+            provider.answers = {path: failing}
+            reply = client.post("/oidc/finish", json=body)
+            assert (reply.status_code, reply.json()) == (403, {"error": "provider"}), (number, path)
+
+
+def test_a_configuration_that_leads_elsewhere_is_refused(service: WorkService, provider: Provider) -> None:
+    client = client_of(service, oidc=oidc_of(service, provider))
+    for endpoint in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
+        for address in ("http://[", "http://a.example.org/", "javascript:alert(1)", "file:///etc/passwd", "https://\ud800/", 7):
+            provider.names = {endpoint: address}
+            reply = client.get("/oidc/start")
+            assert (reply.status_code, 'data-error="provider"' in reply.text) == (503, True), (endpoint, address)
+
+
+def test_who_is_not_signed_in_by_the_provider_sees_a_page_that_says_so(service: WorkService, provider: Provider) -> None:
+    client = client_of(service, oidc=oidc_of(service, provider), passwords=Passwords(service.database))
+    refused = client.get("/oidc/callback?error=access_denied&error_description=<script>&state=x")
+    assert 'data-error="denied"' in refused.text and "script&" not in refused.text and "access_denied" not in refused.text
+    provider.answers = {"/.well-known/openid-configuration": HTMLResponse("Down", 503)}
+    down = client.get("/oidc/start")
+    assert (down.status_code, 'data-error="provider"' in down.text, 'id="password"' in down.text) == (503, True, True)
+    script = client.get("/static/login.js").text
+    assert re.search(r"\bdenied: ", script) and re.search(r"\bprovider: ", script)
+
+
+def test_a_code_may_be_long_and_the_providers_address_keeps_its_own_query(service: WorkService, provider: Provider) -> None:
+    client = client_of(service, oidc=oidc_of(service, provider))
+    provider.names = {"authorization_endpoint": f"{provider.address}/authorize?tenant=a%20b"}
+    body = went_to_provider(client, provider)
+    assert provider.asked["tenant"] == "a b" and provider.asked["client_id"] == "arena"
+    provider.code = "c" * 5000
+    assert provider.code in client.get("/oidc/callback", params={"code": provider.code, "state": body["state"]}).text
+    assert client.post("/oidc/finish", json={**body, "code": provider.code}).status_code == 200
+
+
+@for_each(
+    "issuer", ["https://[", "https://", "ftp://127.0.0.1", "https://a.org:99999", "https://a\n.org", "http://localhost.a.org"]
+)
+def test_an_issuer_that_is_no_https_address_is_refused(issuer: str) -> None:
+    with pytest.raises(InputError, match="--oidc-issuer: the issuer must be an https:// address, not"):
+        OidcSettings(issuer, "arena", "x", "y")
 
 
 def test_an_experts_first_sign_in_needs_an_invite(tmp_path: Path, material: Material, provider: Provider) -> None:
@@ -329,6 +452,29 @@ def test_a_person_signs_in_on_the_page_by_password(browser: Browser, tmp_path: P
 
 
 @pytest.mark.browser
+def test_a_person_signs_in_on_the_page_through_a_provider_of_another_site(
+    browser: Browser, tmp_path: Path, material: Material, provider: Provider
+) -> None:
+    with ArenaDatabase.open(tmp_path / "arena.db") as database:
+        service = vote_service(database, material)
+        settings = OidcSettings(provider.address, "arena", "a-secret", "")
+        served = Served(tmp_path, service=service, oidc=Oidc(database, settings, invited=False))
+        served.address = served.address.replace("127.0.0.1", "localhost")  # not the provider's site
+        object.__setattr__(settings, "redirect", f"{served.address}/oidc/callback")
+        with context(browser, served) as (person, heard):
+            page = person.new_page()
+            page.goto(f"{served.address}/oidc/callback?error=access_denied")
+            page.locator("#message", has_text="Your organisation did not sign you in.").wait_for()
+            page.get_by_role("link", name="Sign in with your organisation").click()
+            page.get_by_role("button", name="I agree").click()
+            page.wait_for_selector(".stage.shown")
+            assert [text for text in heard if not text.startswith(f"{provider.address}/authorize")] == []
+            [session] = [cookie for cookie in person.cookies() if cookie["name"] == "salon"]
+            assert session["httpOnly"] and session["sameSite"] == "Strict"
+        served.close()
+
+
+@pytest.mark.browser
 @for_each("way_in", ["password", "nothing"])
 def test_a_form_sends_nothing_before_its_script_has_come(
     browser: Browser, tmp_path: Path, material: Material, way_in: str
@@ -367,16 +513,17 @@ def test_a_form_sends_nothing_before_its_script_has_come(
 
 
 @pytest.mark.browser
-def test_an_answer_of_an_ended_session_is_kept_and_arrives_after_signing_in_again(
+def test_an_answer_of_an_ended_session_is_kept_and_arrives_after_its_person_has_signed_in_again(
     browser: Browser, tmp_path: Path, material: Material, clock: Clock
 ) -> None:
     with ArenaDatabase.open(tmp_path / "arena.db") as database:
         service = vote_service(database, material, clock=clock)
-        add_account(database, "ann", PASSWORD, "rater", clock.now)
+        for name in ("ann", "bob"):
+            add_account(database, name, PASSWORD, "rater", clock.now)
         served = Served(tmp_path, service=service, passwords=Passwords(database))
 
-        def sign_in(page: Page) -> None:
-            page.locator("#name").fill("ann")
+        def sign_in(page: Page, name: str = "ann") -> None:
+            page.locator("#name").fill(name)
             page.locator("#password").fill(PASSWORD)
             page.get_by_role("button", name="Sign in").click()
 
@@ -391,6 +538,16 @@ def test_an_answer_of_an_ended_session_is_kept_and_arrives_after_signing_in_agai
             page.wait_for_selector(".stage.shown")
             clock.forward(3601)
             page.keyboard.press("2")
+            page.wait_for_selector("#login")
+            assert len(served.answers()) == 1
+            sign_in(page, "bob")  # whose session cannot send it
+            with page.expect_response("**/answers") as refused:
+                page.get_by_role("button", name="I agree").click()
+            assert refused.value.status == 404
+            page.wait_for_selector(".stage.shown")
+            assert page.locator("#progress").text_content() == "0 votes"
+            page.get_by_role("button", name="Sign out").click()
+            page.locator("#go").click()
             page.wait_for_selector("#login")
             assert len(served.answers()) == 1
             sign_in(page)

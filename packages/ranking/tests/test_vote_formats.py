@@ -1,5 +1,6 @@
 """What votes mean: anchors, own weights, declared clusters, names that are nearly the same, and formats of other arenas."""
 
+import json
 import shlex
 from pathlib import Path
 
@@ -220,6 +221,17 @@ def test_an_import_keeps_every_row_and_every_column(tmp_path: Path) -> None:
     done = imported(tmp_path)
     assert f"{VOTES.height} battles" in done.stderr
     assert pl.read_csv(tmp_path / "imported.csv").equals(pl.read_csv(tmp_path / "theirs.csv"))
+
+
+def test_an_import_prints_what_it_writes_also_of_conversations_and_of_names_like_formulas(tmp_path: Path) -> None:
+    turns = [{"role": "user", "content": "a cat"}]
+    row = {"model_a": "=x", "model_b": "y", "winner": "model_a", "conversation_a": turns, "at": "2026-01-01T12:00:00Z"}
+    theirs, ours = tmp_path / "theirs.json", tmp_path / "imported.csv"
+    theirs.write_text(json.dumps([row]))
+    printed = CliRunner().invoke(main, ["votes", "import", str(theirs)])
+    assert printed.exit_code == 0, printed.output
+    assert CliRunner().invoke(main, ["votes", "import", str(theirs), "--output", str(ours)]).exit_code == 0
+    assert printed.stdout == ours.read_text() and "'=x" in printed.stdout and '""a cat""' in printed.stdout
 
 
 WORDS = {"model_a": "Left", "model_b": " RIGHT", "tie": "Draw"}

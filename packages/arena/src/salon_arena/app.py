@@ -245,8 +245,8 @@ class OidcBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    code: str = Field(min_length=1, max_length=2000)
-    state: str = Field(min_length=1, max_length=2000)
+    code: str = Field(min_length=1)
+    state: str = Field(min_length=1)
     invite: str | None = Field(default=None, max_length=64)
 
 
@@ -421,8 +421,11 @@ class _Routes:
     async def login_page(self, _: Request) -> Response:
         if not self._accounts:
             raise RefusedError(404, "unknown_page")
-        words = {"passwords": self._passwords is not None, "oidc": self._oidc is not None, "code": "", "state": ""}
-        return HTMLResponse(_template("login.html.jinja", **words))
+        return self._login_page()
+
+    def _login_page(self, status: int = 200, **words: str) -> Response:
+        ways = {"passwords": self._passwords is not None, "oidc": self._oidc is not None}
+        return HTMLResponse(_template("login.html.jinja", **ways, **words), status)
 
     async def login(self, request: Request) -> Response:
         _check_origin(request)
@@ -449,7 +452,10 @@ class _Routes:
     async def oidc_start(self, _: Request) -> Response:
         if self._oidc is None:
             raise RefusedError(404, "unknown_page")
-        address, kept = await self._signed_in(self._oidc.start)
+        try:
+            address, kept = await self._signed_in(self._oidc.start)
+        except RefusedError as error:  # people come here by a link
+            return self._login_page(error.status, error=error.code)
         value = ".".join(kept[name] for name in _KEPT)
         return self._with_cookie(RedirectResponse(address, 303), f"{self._cookie}-oidc", value, _OIDC_LIFE)
 
@@ -460,8 +466,9 @@ class _Routes:
         """
         if self._oidc is None:
             raise RefusedError(404, "unknown_page")
-        returned = {name: request.query_params.get(name, "")[:2000] for name in ("code", "state")}
-        return HTMLResponse(_template("login.html.jinja", passwords=False, oidc=True, **returned))
+        if "error" in request.query_params:
+            return self._login_page(error="denied")
+        return self._login_page(**{name: request.query_params.get(name, "") for name in ("code", "state")})
 
     async def oidc_finish(self, request: Request) -> Response:
         _check_origin(request)

@@ -258,9 +258,10 @@ def serve(
     if sound and not any(map(is_video, material.files)):
         raise InputError("has no effect on pictures", source="--sound", hint="Leave it out.")
     text = CONSENT if consent is None else _text(consent)
-    provider = _provider(oidc_issuer, oidc_client, oidc_secret_file, trusted_proxy or f"{host}:{port}")
     with ExitStack() as stack:  # the database last: what is wrong before it leaves none behind
         listening = stack.enter_context(_listening(host, port))
+        address = f"https://{trusted_proxy}/" if trusted_proxy else f"http://{host}:{listening.getsockname()[1]}/"
+        provider = _provider(oidc_issuer, oidc_client, oidc_secret_file, address)
         other = None if beside is None else _board_of(stack.enter_context(_existing(beside)))
         log = {} if log_file is None else {"log": stack.enter_context(open_log(log_file))}
         opened = stack.enter_context(ArenaDatabase.open(database, mode=mode))
@@ -270,7 +271,7 @@ def serve(
         else:
             service = WorkService(opened, work, **settings)
         settings = {**_sign_in(service, passwords, provider), **log}
-        _serve(service, what, listening, proxy=trusted_proxy, proxies=proxies, beside=other, **settings)
+        _serve(service, what, listening, address=address, proxy=trusted_proxy, proxies=proxies, beside=other, **settings)
 
 
 def _work(
@@ -467,7 +468,7 @@ def account(name: str, database: Path | str, role: str, password: str) -> None:
 @arena.command()
 @_DATABASE
 @click.option("--suspend", "suspended", multiple=True, metavar="RATER", help="Give this rater no tasks; may be repeated.")
-@click.option("--days", type=FiniteRange(min=0), default=7.0, show_default=True, help="How long; 0: at once again.")
+@click.option("--days", type=FiniteRange(min=0, max=3650), default=7.0, show_default=True, help="How long; 0: at once again.")
 @click.option("--forget", "forgotten", multiple=True, metavar="RATER", help="Erase what is kept of this person.")
 @OUTPUT
 @FORMAT
@@ -766,7 +767,7 @@ def _text(path: Path) -> str:
     return text
 
 
-def _provider(issuer: str | None, client: str | None, secret: Path | None, host: str) -> "OidcSettings | None":
+def _provider(issuer: str | None, client: str | None, secret: Path | None, address: str) -> "OidcSettings | None":
     """Return where people sign in; None where they do not."""
     from salon_arena.signin import OidcSettings
 
@@ -776,8 +777,7 @@ def _provider(issuer: str | None, client: str | None, secret: Path | None, host:
         return None
     if issuer is None or client is None or secret is None:
         raise InputError("sign-in through a provider needs all three options; missing:", value=missing)
-    scheme = "http" if host.startswith(("127.0.0.1", "localhost")) else "https"
-    return OidcSettings(issuer, client, _text(secret), f"{scheme}://{host}/oidc/callback")
+    return OidcSettings(issuer, client, _text(secret), f"{address}oidc/callback")
 
 
 def _sign_in(service: "WorkService", passwords: bool, provider: "OidcSettings | None") -> dict[str, Any]:
@@ -804,19 +804,20 @@ def _serve(
     what: str,
     listening: socket.socket,
     *,
+    address: str | None = None,
     proxy: str | None = None,
     proxies: Sequence[str] = (),
     beside: "LiveBoard | None" = None,
     **settings: Any,
 ) -> None:
-    """Serve until Ctrl-C."""
+    """Serve until Ctrl-C; ``address`` is the one to print, else that of the socket."""
     import uvicorn
 
     from salon_arena.app import LOOPBACK, create_app
     from salon_arena.connections import LimitedProtocol
 
     host, port = listening.getsockname()[:2]
-    address = f"https://{proxy}/" if proxy else f"http://{host}:{port}/"
+    address = address or f"http://{host}:{port}/"
     hosts = [*LOOPBACK, proxy] if proxy else LOOPBACK
     application = create_app(service, beside=beside, hosts=hosts, secure=proxy is not None, proxies=proxies, **settings)
     config = uvicorn.Config(

@@ -13,20 +13,23 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any, Final, get_args
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 from xml.etree import ElementTree
 
+from pydantic import ValidationError
 from sqlalchemy import Connection, select
 
 from salon_arena.chain import add_row, task_digest
 from salon_arena.database import ArenaDatabase
 from salon_arena.labels import NORMAL, Labelled, LabelTask, Mark, label_subject
 from salon_arena.material import Material
+from salon_arena.rounds import Level
 from salon_arena.tables import ANSWERS, ASSIGNMENTS, RATERS, SETTLED
 from salon_arena.tasks import prompt_payload
 from salon_console.table_rows import TableRow, UsableRows, read_each, usable_rows
 from salon_judges.formats.generations import Generated
+from salon_taxonomy.answers.reading import without_surrogates
 from salon_taxonomy.digest import digest, file_sha256
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.exports import to_label_studio
@@ -221,7 +224,10 @@ def read_annotations(
                 raise row.problem(
                     "contains an entry that is not an annotation:", "annotations", value=type(annotation).__name__
                 )
-            if annotation.get("was_cancelled") is True:
+            skipped = annotation.get("was_cancelled")
+            if skipped not in (None, True, False):
+                raise row.problem("was_cancelled must be true or false, not", "annotations", value=str(skipped)[:40])
+            if skipped:
                 cancelled += 1
                 continue
             parsed.append(_annotation(row, annotation, file, task))
@@ -325,7 +331,7 @@ class _Files:
         if "prompt_id" in data and "model" in data:
             sample = data.get("sample", 0)
             key = (data["prompt_id"], data["model"], sample)
-            hashable = all(isinstance(each, str | int) for each in key)
+            hashable = all(isinstance(each, str | int) and not isinstance(each, bool) for each in key)
             file = self._by_key.get(key) if hashable else None
             if file is None:
                 raise row.problem("names no file of the folder:", "data", value=str(key)[:120])
@@ -363,7 +369,10 @@ def _path_of(address: str) -> PurePosixPath:
         >>> [str(_path_of(each)) for each in ("/data/local-files/?d=runs/flux/a%20cat.png", "s3://bucket/flux/cat.png?sig=1")]
         ['runs/flux/a cat.png', '/flux/cat.png']
     """
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # such as half an IPv6 address
+        return PurePosixPath()
     query = parse_qs(parts.query)
     if "fileuri" in query:  # /tasks/3/resolve/?fileuri=…: how Label Studio shows an object of a bucket
         with suppress(ValueError):
@@ -393,6 +402,8 @@ def _annotation(row: TableRow, annotation: Mapping[str, Any], file: Generated, t
         who = who.get("email") or who.get("id")
     if isinstance(who, bool) or not isinstance(who, str | int) or not str(who).strip() or len(str(who)) > 400:
         raise row.problem("names no person in completed_by", "annotations")
+    if without_surrogates(str(who)) != str(who):
+        raise row.problem("completed_by holds half a surrogate pair, which no encoding can carry:", "annotations", value=who)
     results = annotation.get("result")
     if not isinstance(results, list):
         raise row.problem("result must be a list, not", "annotations", value=type(results).__name__)
@@ -400,6 +411,8 @@ def _annotation(row: TableRow, annotation: Mapping[str, Any], file: Generated, t
     for result in results:
         _take(row, result, marks, task.taxonomy)
     names = list(dict.fromkeys([*marks.labels, *marks.boxes, *marks.frames]))
+    if marks.words and not names:
+        raise row.problem("holds words without a label:", "annotations", value=marks.words[0])
     names = [name for name in names if name != NORMAL]
     mark_fields = []
     for name in names:
@@ -412,8 +425,10 @@ def _annotation(row: TableRow, annotation: Mapping[str, Any], file: Generated, t
         )
     try:
         answer = Labelled(marks=tuple(Mark.model_validate(mark) for mark in mark_fields), level=marks.level)
-    except ValueError as error:
-        raise row.problem("is not a valid answer for this task", "annotations", value=str(error).splitlines()[0]) from error
+    except ValidationError as error:
+        [wrong, *_] = error.errors()
+        where = f"{wrong['loc'][0]}: {wrong['msg']}"
+        raise row.problem("is not a valid answer for this task:", "annotations", value=where) from error
     if not task.fits(answer):
         raise row.problem("is not a valid answer for this task:", "annotations", value=[mark.label for mark in answer.marks])
     return Annotation(file, str(who), answer, _lead_ms(row, annotation.get("lead_time")))
@@ -435,7 +450,11 @@ def _take(row: TableRow, result: object, marks: _Marks, taxonomy: Taxonomy) -> N
         for path in _texts_or_lists(row, value.get("taxonomy")):
             marks.labels.append(_label(row, path[-1] if isinstance(path, list) and path else path, taxonomy))
     elif kind == "choices" and result.get("from_name") == LEVEL:
-        [marks.level] = _texts_or_lists(row, value.get("choices"))[:1] or [None]
+        for level in _texts_or_lists(row, value.get("choices")):
+            if level not in get_args(Level) or marks.level not in (None, level):
+                both = level if marks.level is None else [marks.level, level]
+                raise row.problem(f"level must be one of {', '.join(get_args(Level))}, not", "annotations", value=both)
+            marks.level = level
     elif kind == "choices":
         marks.labels += [_label(row, each, taxonomy) for each in _texts_or_lists(row, value.get("choices"))]
     elif kind == "rectanglelabels":
@@ -443,7 +462,9 @@ def _take(row: TableRow, result: object, marks: _Marks, taxonomy: Taxonomy) -> N
             marks.boxes.setdefault(_label(row, name, taxonomy), []).append(_box(row, value))
     elif kind == "timelinelabels":
         for name in _texts_or_lists(row, value.get("timelinelabels")):
-            marks.frames[_label(row, name, taxonomy)] = _frames(row, value.get("ranges"))
+            label, (first, last) = _label(row, name, taxonomy), _frames(row, value.get("ranges"))
+            start, end = marks.frames.get(label, (first, last))
+            marks.frames[label] = min(first, start), max(last, end)
     elif kind == "textarea":
         texts = value.get("text")
         marks.words += [str(text) for text in _texts_or_lists(row, [texts] if isinstance(texts, str) else texts)]
@@ -473,9 +494,9 @@ def _label(row: TableRow, name: object, taxonomy: Taxonomy) -> str:
 
 def _box(row: TableRow, value: Mapping[str, Any]) -> tuple[float, float, float, float]:
     sides = [value.get(name) for name in ("x", "y", "width", "height")]
-    numbers = [float(side) for side in sides if isinstance(side, int | float) and not isinstance(side, bool)]
+    numbers = [side for side in sides if isinstance(side, int | float) and not isinstance(side, bool) and abs(side) <= 1000]
     if len(numbers) < len(sides) or value.get("rotation") not in (0, None):
-        raise row.problem("holds a box that is not upright, or without x, y, width and height", "annotations")
+        raise row.problem("holds a box that is not upright, or without x, y, width and height in percent", "annotations")
     x, y, width, height = (number / _PERCENT for number in numbers)
     return x, y, _within(x + width), _within(y + height)
 

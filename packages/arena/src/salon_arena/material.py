@@ -1,5 +1,6 @@
 """Read prompts, the pictures or videos of one folder per model, and pairs whose winner is known."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Final, cast
 
 import polars as pl
+from pydantic import ValidationError
 
 from salon_arena.blind import BlindMedia
 from salon_console.table_rows import BadRow, TableRow, UsableRows, read_each, table_rows, unique_rows
@@ -14,6 +16,7 @@ from salon_judges.formats.generation_tables import located
 from salon_judges.formats.generations import PICTURE_SUFFIXES, VIDEO_SUFFIXES, Generated, read_generations
 from salon_judges.formats.suite_prompt import SuitePrompt
 from salon_ranking.scheduling import Inventory
+from salon_taxonomy.answers.reading import without_surrogates
 from salon_taxonomy.errors import InputError, missing_path
 from salon_taxonomy.records import MediaRole, Prompt, Winner
 from salon_taxonomy.verdict import Unscored
@@ -297,8 +300,10 @@ def _by_name(material: Material) -> dict[tuple[str, str, int], Generated]:
 
 def _file(row: TableRow, files: Mapping[tuple[str, str, int], Generated], model: str, sample: str) -> Generated:
     """Return the file that a row names by two columns and its prompt."""
-    number, name = row.cells.get(sample) or 0, row.text(model)
-    file = files.get((row.text("prompt_id"), name, int(number) if str(number).isdigit() else -1))
+    number, name = str(row.cells.get(sample) or 0), row.text(model)
+    if not re.fullmatch("[0-9]{1,9}", number):
+        raise row.problem("must be the number of a sample, from 0, not", sample, value=number[:80])
+    file = files.get((row.text("prompt_id"), name, int(number)))
     if file is None:
         raise row.problem("has no file for this prompt and sample:", model, value=name)
     return file
@@ -346,6 +351,9 @@ def _listed(row: TableRow, column: str) -> list[str]:
     listed = cell.split(";") if isinstance(cell, str) else cell
     if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
         raise row.problem("must be a list of texts, or one text with semicolons, not", column, value=str(cell)[:80])
+    for text in listed:
+        if without_surrogates(text) != text:
+            raise row.problem("holds half a surrogate pair, which no encoding can carry:", column, value=text[:80])
     return [text.strip() for text in listed if text.strip()]
 
 
@@ -355,11 +363,9 @@ def _prompt(row: TableRow) -> Prompt:
     for name, value, longest in ((column, text, _LONGEST_PROMPT), ("prompt_id", prompt_id, _LONGEST_KEY)):
         if len(value) > longest:
             raise row.problem(f"has more than {longest} characters:", name, value=value[:80])
-    return Prompt(
-        prompt_id=prompt_id,
-        suite=SUITE,
-        text=text,
-        language=row.optional_text("language"),
-        scenario=row.optional_text("scenario"),
-        labels=tuple(_listed(row, "labels")),
-    )
+    words = {name: row.optional_text(name) for name in ("language", "scenario")}
+    try:
+        return Prompt(prompt_id=prompt_id, suite=SUITE, text=text, **words, labels=tuple(_listed(row, "labels")))
+    except ValidationError as error:
+        [wrong, *_] = error.errors()
+        raise row.problem(f"{wrong['msg']}:", str(wrong["loc"][0]), value=wrong["input"]) from error

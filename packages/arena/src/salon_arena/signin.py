@@ -4,12 +4,17 @@ Both are extras (``salon-arena[passwords]``, ``salon-arena[oidc]``). An account 
 an HMAC of the name, or of issuer and subject. A browser gets the arena's own session; the provider's tokens are not kept.
 """
 
+import hashlib
+import json
 import secrets
+import time
+from base64 import urlsafe_b64encode
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from sqlalchemy import Connection, insert, select
 
@@ -18,14 +23,20 @@ from salon_arena.database import ArenaDatabase
 from salon_arena.errors import RefusedError
 from salon_arena.people import ROLES, Session, add_rater, add_session
 from salon_arena.tables import ACCOUNTS, RATERS
+from salon_taxonomy.answers.reading import without_surrogates
 from salon_taxonomy.errors import InputError
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
+    from joserfc.jwk import KeySet
 
 SHORTEST_PASSWORD: Final = 12
 """In characters (NIST SP 800-63B asks for 8; with no second factor we ask for more)."""
 _TIMEOUT_S: Final = 10.0
+_MOST_CONTENT: Final = 1 << 20
+"""Bytes that a provider's answer may have."""
+_LEEWAY_S: Final = 60
+"""How far the provider's clock may be from ours."""
 _SIGNED_WITH: Final = ("RS256", "ES256", "PS256", "EdDSA")
 
 
@@ -51,6 +62,9 @@ def add_account(database: ArenaDatabase, name: str, password: str, role: str, no
     Raises:
         InputError: the name is empty or taken, the password too short, the role unknown, or argon2 is not installed.
     """
+    for words, what in ((name, "name"), (password, "password")):
+        if without_surrogates(words) != words:
+            raise InputError(f"the {what} holds half a surrogate pair, which no encoding can carry")
     if not name.strip() or len(name) > 200:
         raise InputError("a name has 1 to 200 characters", value=name[:40])
     if not SHORTEST_PASSWORD <= len(password) <= 1000:
@@ -137,8 +151,7 @@ class OidcSettings:
 
     def __post_init__(self) -> None:
         """Refuse an issuer that is neither HTTPS nor on this machine."""
-        parts = urlsplit(self.issuer)
-        if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "localhost"):
+        if not _is_protected(self.issuer):
             raise InputError("the issuer must be an https:// address, not", source="--oidc-issuer", value=self.issuer)
 
 
@@ -153,27 +166,27 @@ class Oidc:
 
     def __init__(self, database: ArenaDatabase, settings: OidcSettings, *, invited: bool) -> None:
         try:
-            import authlib.integrations.httpx_client  # noqa: F401 - says at the start that it is missing
+            import httpx
+            import joserfc  # noqa: F401 - says at the start that it is missing
         except ModuleNotFoundError as error:
             hint = "uv pip install './packages/arena[oidc]'"
-            raise InputError("sign-in through OpenID Connect needs the package authlib", value=error.name, hint=hint) from error
+            raise InputError("sign-in through OpenID Connect needs the package", value=error.name, hint=hint) from error
         self._database = database
         self._settings = settings
         self._invited = invited
         self._lock = Lock()
+        self._trusted = httpx.create_ssl_context()
         self._found: Mapping[str, Any] | None = None
 
     def start(self) -> tuple[str, dict[str, str]]:
         """Return the provider's address to go to, and what the browser must bring back: state, nonce, verifier."""
         kept = {"state": secrets.token_urlsafe(24), "nonce": secrets.token_urlsafe(24), "verifier": secrets.token_urlsafe(48)}
-        with self._client() as client:
-            address, _ = client.create_authorization_url(
-                self._provider()["authorization_endpoint"],
-                state=kept["state"],
-                nonce=kept["nonce"],
-                code_verifier=kept["verifier"],
-            )
-        return address, kept
+        proof = urlsafe_b64encode(hashlib.sha256(kept["verifier"].encode()).digest()).rstrip(b"=").decode()
+        query = {"response_type": "code", "client_id": self._settings.client_id, "redirect_uri": self._settings.redirect}
+        query |= {"scope": "openid", "state": kept["state"], "nonce": kept["nonce"]}
+        query |= {"code_challenge": proof, "code_challenge_method": "S256"}
+        address = self._provider()["authorization_endpoint"]
+        return f"{address}{'&' if '?' in address else '?'}{urlencode(query)}", kept
 
     def finish(self, code: str, state: str, kept: Mapping[str, str], invite: str | None, now: int) -> Session:
         """Exchange the provider's code, check its token, and make a session for the person.
@@ -189,28 +202,28 @@ class Oidc:
         return self._database.write(lambda connection: self._session(connection, person, invite, now)).result()
 
     def _claims(self, code: str, kept: Mapping[str, str]) -> Mapping[str, Any]:
-        from authlib.integrations.base_client import OAuthError
-        from httpx import HTTPError
         from joserfc import jwt
         from joserfc.errors import JoseError
-        from joserfc.jwk import KeySet
 
-        provider = self._provider()
+        provider, client = self._provider(), self._settings
+        form = {"grant_type": "authorization_code", "code": code, "redirect_uri": client.redirect}
+        form |= {"code_verifier": kept["verifier"]}
         try:
-            with self._client() as client:
-                token = client.fetch_token(provider["token_endpoint"], code=code, code_verifier=kept["verifier"])
-                keys = client.request("GET", provider["jwks_uri"], withhold_token=True).raise_for_status().json()
-            token_read = jwt.decode(token["id_token"], KeySet.import_key_set(keys), algorithms=list(_SIGNED_WITH))
+            token = self._fetched("POST", provider["token_endpoint"], data=form, auth=(client.client_id, client.client_secret))
+            keys = _understood(self._fetched("GET", provider["jwks_uri"])["keys"])
+            token_read = jwt.decode(token["id_token"], keys, algorithms=list(_SIGNED_WITH))
             jwt.JWTClaimsRegistry(
-                iss={"essential": True, "value": self._settings.issuer},
-                aud={"essential": True, "value": self._settings.client_id},
+                leeway=_LEEWAY_S,
+                iss={"essential": True, "value": client.issuer},
+                aud={"essential": True, "value": client.client_id},
                 nonce={"essential": True, "value": kept["nonce"]},
                 sub={"essential": True},
                 exp={"essential": True},
             ).validate(token_read.claims)
-        except (OAuthError, HTTPError, JoseError, KeyError, TypeError, ValueError) as error:
+            token_read.claims["sub"].encode()
+        except (JoseError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise RefusedError(403, "provider") from error
-        return dict(token_read.claims)
+        return token_read.claims
 
     def _session(self, connection: Connection, person: str, invite: str | None, now: int) -> Session:
         rater = connection.execute(select(ACCOUNTS.c.rater_id).where(ACCOUNTS.c.key == person)).scalar_one_or_none()
@@ -220,38 +233,72 @@ class Oidc:
             connection.execute(insert(ACCOUNTS), {"key": person, "rater_id": rater})
         return _new_session(connection, rater, now)
 
-    def _client(self) -> Any:
-        from authlib.integrations.httpx_client import OAuth2Client
-
-        return OAuth2Client(
-            client_id=self._settings.client_id,
-            client_secret=self._settings.client_secret,
-            redirect_uri=self._settings.redirect,
-            scope="openid",
-            code_challenge_method="S256",
-            timeout=_TIMEOUT_S,
-        )
-
     def _provider(self) -> Mapping[str, Any]:
         """Return the provider's addresses, asked for once; they must name the issuer that was given."""
-        import httpx
-
         with self._lock:
             if self._found is None:
                 address = f"{self._settings.issuer.rstrip('/')}/.well-known/openid-configuration"
                 try:
-                    configuration = httpx.get(address, timeout=_TIMEOUT_S).raise_for_status().json()
+                    configuration = self._fetched("GET", address)
                     fits = configuration["issuer"] == self._settings.issuer
-                    fits = fits and all(isinstance(configuration[name], str) for name in _ENDPOINTS)
-                except (httpx.HTTPError, KeyError, TypeError, ValueError) as error:
+                    fits = fits and all(_is_protected(configuration[name]) for name in _ENDPOINTS)
+                except (KeyError, ValueError) as error:
                     raise RefusedError(503, "provider") from error
                 if not fits:
                     raise RefusedError(503, "provider")
                 self._found = configuration
             return self._found
 
+    def _fetched(self, method: str, address: str, **request: Any) -> Mapping[str, Any]:
+        """Return the JSON object that a provider answers with.
+
+        Raises:
+            ValueError: it cannot be reached, or answers with an error, anything else, too much or too slowly.
+        """
+        import httpx
+
+        content, until = b"", time.monotonic() + _TIMEOUT_S
+        request |= {"headers": {"accept": "application/json", "accept-encoding": "identity"}}
+        try:
+            with httpx.stream(method, address, timeout=_TIMEOUT_S, verify=self._trusted, **request) as reply:
+                reply.raise_for_status()
+                for part in reply.iter_bytes():
+                    content += part
+                    if len(content) > _MOST_CONTENT or time.monotonic() > until:
+                        raise ValueError("more than a provider says")
+            answer = json.loads(content)
+        except (httpx.HTTPError, httpx.InvalidURL, RecursionError) as error:
+            raise ValueError(str(error)) from error
+        if not isinstance(answer, dict):
+            raise ValueError("not a JSON object")
+        return answer
+
 
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "jwks_uri")
+
+
+def _is_protected(address: object) -> bool:
+    """Return whether something is an address that is HTTPS, or on this machine."""
+    if not isinstance(address, str) or not address.isprintable():
+        return False
+    try:
+        parts = urlsplit(address)
+        host, _ = parts.hostname, parts.port  # read, they are checked
+    except ValueError:
+        return False
+    return bool(host) if parts.scheme == "https" else parts.scheme == "http" and host in ("127.0.0.1", "localhost")
+
+
+def _understood(keys: Any) -> "KeySet":
+    """Return the keys of a provider that can be read; others are for others (RFC 7517, section 5)."""
+    from joserfc.errors import JoseError
+    from joserfc.jwk import JWKRegistry, KeySet
+
+    read = []
+    for key in keys:
+        with suppress(JoseError, AttributeError, KeyError, TypeError, ValueError):
+            read.append(JWKRegistry.import_key(key))
+    return KeySet(read)
 
 
 def _new_session(connection: Connection, rater_id: str, now: int) -> Session:

@@ -1,6 +1,6 @@
 // Signing out: nothing may wait to be sent; then the session ends, and the page to join or sign in on is shown.
 import { find, invited, post } from "./elements.js";
-import { waiting } from "./outbox.js";
+import { own } from "./outbox.js";
 const dialog = find("leaving"), say = (text) => { find("leave-message").textContent = text; };
 
 async function change(path, csrf) {
@@ -13,7 +13,7 @@ find("leave").addEventListener("click", () => { say(""); dialog.showModal(); });
 find("stay").addEventListener("click", () => dialog.close());
 find("go").addEventListener("click", async () => {
   try {
-    const { length } = await waiting().catch(() => []);
+    const { length } = await own().catch(() => []);
     if (length) return say(`Wait a moment: ${length} ${length === 1 ? "answer" : "answers"} must be sent first.`);
     const { csrf } = await change("/session");
     await change("/session/end", csrf);

@@ -25,10 +25,13 @@ async function store(database, mode, work) {
   return result;
 }
 
-// All answers that wait in this browser, oldest first.
+// All answers that wait in this browser, oldest first. Those with "other" were refused as another person's, who may come back.
 export function waiting(database = open()) {
   return store(database, "readonly", (answers) => request(answers.getAll()));
 }
+
+// The answers that this session can send.
+export async function own(database = open()) { return (await waiting(database)).filter(({ other }) => !other); }
 
 export class Outbox {
   // send(body) resolves to the status of the reply, and rejects when there was none. changed(news) hears of the connection, and
@@ -39,6 +42,7 @@ export class Outbox {
     this.database = open();
     this.sending = null;
     this.asked = false;
+    this.after = null;  // the key of the last answer of another person
     this.counted = new Set();
     this.tabs = new BroadcastChannel("salon-arena-outbox");
     this.tabs.onmessage = ({ data }) => this.hear(data);
@@ -55,6 +59,7 @@ export class Outbox {
   }
 
   waiting() { return waiting(this.database); }
+  own() { return own(this.database); }
 
   // Sends what waits, oldest first, until nothing is left. One tab at a time sends. An answer that is added after the last look
   // at what waits, while that sending is still ending, is sent by another.
@@ -77,9 +82,9 @@ export class Outbox {
     let wait = FIRST_WAIT;
     for (;;) {
       this.asked = false;
-      const [key, body] = await this.store("readonly", async (answers) => {
-        const found = await request(answers.openCursor());
-        return found ? [found.key, found.value] : [null, null];
+      const [key, { other, ...body }] = await this.store("readonly", async (answers) => {
+        const found = await request(answers.openCursor(this.after === null ? null : IDBKeyRange.lowerBound(this.after, true)));
+        return found ? [found.key, found.value] : [null, {}];
       });
       if (key === null) return;
       let status = 0;
@@ -93,11 +98,14 @@ export class Outbox {
         wait = Math.min(wait * 2, LONGEST_WAIT);
         continue;
       }
-      await this.store("readwrite", (answers) => request(answers.delete(key)));
+      const another = status === 404 && "accounts" in document.body.dataset;  // the task of another person, who can come back
+      if (another) this.after = key;
+      await this.store("readwrite", (answers) => request(another ? answers.put({ ...body, other: true }, key) : answers.delete(key)));
       if (wait > FIRST_WAIT) this.changed({ offline: false });
       wait = FIRST_WAIT;
-      this.hear({ status, body });
-      this.tabs.postMessage({ status, body });
+      const news = { status, body, another };
+      this.hear(news);
+      this.tabs.postMessage(news);
     }
   }
 

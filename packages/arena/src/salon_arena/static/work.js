@@ -53,11 +53,12 @@ export class Work {
     return reply.status;
   }
 
-  heard({ offline, status, body }) {
+  heard({ offline, status, body, another }) {
     if (offline) {
       this.view.say("No connection. Your answers are kept here and sent later.");
     } else if (status >= 400) {
-      this.view.say(body.choice === "undo" ? "Too late to undo: the answer is final." : "This task was answered elsewhere or was closed.");
+      if (another) this.view.say("An answer of another person waits here until they sign in again.");
+      else this.view.say(body.choice === "undo" ? "Too late to undo: the answer is final." : "This task was answered elsewhere or was closed.");
       if (body.choice === "undo") this.drop(body.assignment); else this.votes -= 1;
       this.count();
     } else {
@@ -131,7 +132,7 @@ export class Work {
         const reached = await this.refill();
         if (mine !== this.turn) return;
         if (!this.tasks.length) {
-          const waiting = await this.outbox.waiting();
+          const waiting = await this.outbox.own();
           if (mine !== this.turn) return;
           if (reached && !this.reply.tasks.length && !waiting.length) {
             document.getElementById("prompt")?.replaceChildren();

@@ -35,7 +35,7 @@ def import_votes(battles: Path, output: Path | None, votes: Mapping[str, Any], r
     import polars as pl
 
     from salon_console.numbers import counted, frame_cells
-    from salon_console.table_files import write_table
+    from salon_console.table_files import encoded, write_table
     from salon_ranking.agreement.pair_sets import form_of, read_pairs
     from salon_ranking.battles import Battles
     from salon_ranking.options import refuse_rankings
@@ -55,7 +55,7 @@ def import_votes(battles: Path, output: Path | None, votes: Mapping[str, Any], r
     refuse_rankings(read)
     table = read.frame.collect().drop("__row", strict=False)
     if output is None:
-        click.echo(table.write_csv(), nl=False)
+        click.echo(encoded(table, "csv").decode(), nl=False)
     else:
         write_table(output, lambda: frame_cells(table), table)
     for remark in read.remarks:
