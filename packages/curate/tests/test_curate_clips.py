@@ -23,9 +23,10 @@ from salon_curate.cli import curate
 from salon_curate.clips import _grids, _middle_rows, _Seen, timeline, watch
 from salon_curate.dataset import DataSet, Picture
 from salon_curate.duplicates_and_splits import duplicates, longest_run, split, stretches
+from salon_curate.edits import edit
 from salon_curate.importing import import_pictures
 from salon_curate.judging import judge_stage
-from salon_curate.measures import look, phash
+from salon_curate.measures import laplacian, look, phash
 from salon_curate.release import release
 from salon_curate.running import run, verify
 from salon_curate.selection import read_columns, save_selection, select
@@ -418,6 +419,30 @@ def test_the_split_of_a_pipeline_reads_stretches_where_they_are(tmp_path):
     found = read_columns(dataset, stages, ["split", "stretch_group"]).collect()
     assert found["split"].n_unique() == 1 and set(found["stretch_group"]) == {"one0"}
     assert [part.path for part in expected_parts(dataset, without)["split"]] == [part.path for part in parts]
+
+
+@given(hnp.arrays(np.uint8, st.tuples(st.integers(3, 20), st.integers(3, 20))), st.data())
+def test_the_edges_of_some_rows_are_those_of_the_whole_picture(luma, data):
+    rows = data.draw(st.lists(st.integers(1, len(luma) - 2), min_size=1))
+    plain = np.pad(luma.astype(int), 1)
+    beside = plain[:-2, 1:-1] + plain[2:, 1:-1] + plain[1:-1, :-2] + plain[1:-1, 2:]
+    edges = (4 * luma.astype(int) - beside)[:, 1:-1]
+    assert laplacian(luma, np.array(rows)).tolist() == edges[rows].tolist()
+    assert laplacian(luma.astype(np.int16)).tolist() == edges[1:-1].tolist()
+
+
+@for_each(
+    ("measure", "content", "words"),
+    [(look, None, "there is no picture"), (watch, None, "there is no video"), (edit, None, "there is no picture"),
+     (watch, jpeg(), "the row is a picture, which the stage look measures"), (edit, jpeg(), "the row is no edit")],
+)  # fmt: skip
+def test_a_row_that_a_stage_has_nothing_to_measure_of_has_the_reason_of_the_import_or_the_stages_own(measure, content, words):
+    reasons = [None, "cut off in the archive"]
+    types = {"key": pl.String, "image": pl.Binary, "edited": pl.Binary, "problem": pl.String}
+    rows = [("0", content, None, reasons[0]), ("1", content, None, reasons[1])]
+    found = measure.function(pl.DataFrame(rows, schema=types, orient="row"))
+    assert found["problem"].to_list() == [words, reasons[1]]
+    assert found.select(*measure.writes).null_count().row(0) == (2,) * len(measure.writes)
 
 
 def test_sharpness_is_measured_once_a_second_and_times_never_go_back():

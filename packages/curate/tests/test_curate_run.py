@@ -440,6 +440,16 @@ def test_what_look_measures_is_what_its_definitions_say(height, width):
     assert row["phash"] == sum(1 << number for number, bit in enumerate(bits) if bit)
 
 
+@for_each(("height", "width"), [(1, 1), (2, 9), (9, 2)])
+def test_a_picture_without_a_pixel_inside_its_border_has_neither_edges_nor_noise_nor_writing(height, width):
+    pixels = np.random.default_rng(width).integers(0, 256, (height, width), np.uint8)
+    content = io.BytesIO()
+    Image.fromarray(pixels).save(content, "PNG")
+    [row] = look.function(pl.DataFrame({"key": ["k"], "image": [content.getvalue()], "problem": [None]})).rows(named=True)
+    assert (row["sharpness"], row["noise"], row["text_share"], row["width"], row["height"]) == (0, 0, 0, width, height)
+    assert row["contrast"] == pytest.approx(pixels.std(), rel=1e-4)
+
+
 @for_each(
     ("kind", "values"),
     [
