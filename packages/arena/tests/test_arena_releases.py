@@ -375,6 +375,10 @@ def test_label_studio_round_trip_keeps_labels_boxes_words_and_levels_and_rounds_
         again = import_annotations(database, tasks, material, task, now=clock.now)
         assert (first.added, first.present, again.added, again.present) == (36, 0, 0, 36)
         assert verify_answers(database).problems == ()
+        written = """SELECT kind, subject, state, version, supersedes, choice, digests FROM assignments
+            JOIN answers USING (assignment_id) WHERE kind = 'label' ORDER BY subject, choice"""
+        [by_server, by_import] = (each.read(lambda c: c.exec_driver_sql(written).all()) for each in (experts, database))
+        assert by_import == by_server
         old, new = experts.read(label_states), database.read(label_states)
         assert {key: [json.loads(each) for each in item.said] for key, item in new.items()} == {
             key: [json.loads(each) for each in item.said] for key, item in old.items()

@@ -236,9 +236,20 @@ def test_a_missing_or_damaged_shard_or_part_is_named_by_every_command_that_reads
 def test_a_setting_has_one_default_in_every_function_class_recipe_and_command_that_has_it():
     """A default that changes is a decision: it changes what a recipe or a command without it makes."""
     never = "asks", "explore", "keep", "needs_names", "started"
-    nothing = "calls", "completion_tokens", "cost_usd", "overhead", "prompt_tokens", "replayed", "row", "seconds", "seed", "unchanged"
+    nothing = (
+        "calls",
+        "completion_tokens",
+        "cost_usd",
+        "overhead",
+        "prompt_tokens",
+        "replayed",
+        "row",
+        "seconds",
+        "seed",
+        "unchanged",
+    )
     assert defaults_of(salon_curate) == {
-        **dict.fromkeys((*never, *nothing), {0}), **dict.fromkeys(("copies", "keys", "re_asks", "workers"), {1}),
+        **{name: {0} for name in (*never, *nothing)}, **{name: {1} for name in ("copies", "keys", "re_asks", "workers")},
         "attempts": {3}, "batch_size": {64}, "bits": {6}, "confidence": {0.95}, "distance": {3}, "draws": {20_000},
         "number": {50}, "per_stratum": {500}, "per_track": {50}, "points": {90}, "rows": {200}, "shard_rows": {1000},
         "share": {0.02}, "top": {10_000},
