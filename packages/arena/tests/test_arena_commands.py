@@ -19,6 +19,7 @@ from small_arena import write_material
 import salon_arena
 from defaults_of import defaults_of
 from salon_arena import ArenaDatabase
+from salon_arena.cli import _proxies
 from salon_arena.people import People
 from salon_console import main
 from salon_taxonomy.errors import InputError
@@ -227,6 +228,14 @@ def test_the_first_twenty_rows_that_do_not_fit_are_named_and_all_are_counted(
     assert (code, lines[0]) == (int(problems > 0), f"{problems:,} answers; head (none)")
     assert [line for line in lines if line in every] == [*every[:shown]]
     assert not problems or f"{problems:,} rows do not fit" in lines[-1]
+
+
+def test_who_says_for_whom_a_request_came_is_this_machine_unless_addresses_are_given_and_nobody_without_a_proxy() -> None:
+    assert _proxies((), None) == () and _proxies((), "arena.example.org") == ("127.0.0.1", "::1")
+    assert _proxies(("172.18.0.0/16", "::2"), "arena.example.org") == ("172.18.0.0/16", "::2")
+    for addresses, host in ((("::2",), None), ((), "https://x/"), (("0.0.0.0/0",), "x.org"), (("nobody",), "x.org")):
+        with pytest.raises(InputError):
+            _proxies(addresses, host)
 
 
 @pytest.mark.parametrize("command", ["serve", "demo", "prompts"])

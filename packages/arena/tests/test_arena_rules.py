@@ -18,6 +18,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
 from small_arena import MODELS, Clock, seen, write_material
 from sqlalchemy import insert, select
 from test_arena_screening import twin
@@ -34,9 +35,12 @@ from salon_arena import (
     quality,
     read_material,
 )
+from salon_arena.admin import Action
+from salon_arena.app import JoinBody, LoginBody, OidcBody
 from salon_arena.battles import CHOICES, BattleTask
 from salon_arena.blind import BlindMedia
 from salon_arena.blind_video import BlindVideo, filled
+from salon_arena.board import anchors_wanted
 from salon_arena.database import _READERS
 from salon_arena.demo import simulated_choice
 from salon_arena.forms import FormTask, RankingTask
@@ -46,13 +50,14 @@ from salon_arena.questions import BenchQuestionTask
 from salon_arena.rounds import _LEASED
 from salon_arena.screening import screen_raters
 from salon_arena.service import AnswerBody
-from salon_arena.tables import ASSIGNMENTS, CERTIFICATES
+from salon_arena.tables import ASSIGNMENTS, CERTIFICATES, RATERS
 from salon_arena.tasks import instant
 from salon_arena.verdicts import Verdict, VerdictItem, VerdictTask
 from salon_judges.formats.generations import Generated
 from salon_judges.formats.magic_bench_377_labels import points
 from salon_store import ResultStore
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.records import Mode
 from salon_taxonomy.taxonomy import Taxonomy
 from salon_taxonomy.verdict import Unscored
 
@@ -342,6 +347,70 @@ def test_a_certificate_is_that_of_the_last_test_and_ends_after_its_days(database
     assert not certified(20 * day), "the last test counts"
     database.write(certificate(3, 25 * day, passed=True)).result()
     assert certified(55 * day - 1) and database.read(lambda connection: quality.rounds(connection, rater)) == 3
+
+
+@for_each(("mode", "kind", "wanted"), [(Mode.PUBLIC, "anchor", 1), (Mode.PUBLIC, "battle", 0), (Mode.EXPERT, "anchor", 0),
+                                       (Mode.EXPERT, "battle", 0), (Mode.PUBLIC, None, 0)])  # fmt: skip
+def test_anchors_come_first_in_a_public_arena_that_has_dealt_one(
+    tmp_path: Path, mode: Mode, kind: str | None, wanted: int
+) -> None:
+    with ArenaDatabase.open(tmp_path / f"{mode}-{kind}.db") as database:
+        row = {"assignment_id": "a", "rater_id": "r", "kind": kind, "subject": "s", "payload": "{}", "state": "open",
+               "issued_at": 0, "lease_until": 0}  # fmt: skip
+        if kind is not None:
+            person = {"rater_id": "r", "created_at": 0, "role": "rater"}
+            database.write(lambda connection: connection.execute(insert(RATERS), person)).result()
+            database.write(lambda connection: connection.execute(insert(ASSIGNMENTS), row)).result()
+        assert database.read(lambda connection: anchors_wanted(connection, mode.value)) == wanted
+
+
+WHOLE: dict[type[BaseModel], dict[str, Any]] = {
+    JoinBody: {}, LoginBody: {"name": "ann", "password": "secret"}, OidcBody: {"code": "c", "state": "s"},
+    Action: {"action": "invite"}, Verdict: {"aligned": True},
+    AnswerBody: {"answer_id": "00000000-0000-4000-8000-000000000001", "assignment": "a", "choice": "left", "elapsed_ms": 1},
+}  # fmt: skip
+
+
+@for_each(
+    ("body", "field", "longest", "empty"),
+    [
+        (JoinBody, "consent", 64, True), (JoinBody, "invite", 64, True), (LoginBody, "name", 200, False),
+        (LoginBody, "password", 1000, False), (OidcBody, "code", 2000, False), (OidcBody, "state", 2000, False),
+        (OidcBody, "invite", 64, True), (Action, "rater", 64, True), (AnswerBody, "assignment", 64, False),
+        (Verdict, "explanation", 4000, True),
+    ],
+)  # fmt: skip
+def test_a_text_of_a_request_is_taken_up_to_its_limit_and_no_field_is_made_up(
+    body: type[BaseModel], field: str, longest: int, empty: bool
+) -> None:
+    def taken(**fields: Any) -> bool:
+        try:
+            body.model_validate({**WHOLE[body], **fields})
+        except ValidationError:
+            return False
+        return True
+
+    lengths = (0, 1, longest, longest + 1)
+    assert [taken(**{field: "x" * length}) for length in lengths] == [empty, True, True, False]
+    assert not taken(made_up=1)
+
+
+@for_each(
+    ("body", "field", "taken", "refused"),
+    [
+        (AnswerBody, "elapsed_ms", (0, 1, 604_800_000), (-1, 604_800_001, 1.5, None)),
+        (Action, "days", (0, 0.5, 3650), (-0.1, 3650.1, math.inf, math.nan)),
+        (Verdict, "questions", ([{"relevant": True, "answer": True}] * 100,), ([{"relevant": True, "answer": True}] * 101,)),
+    ],
+)
+def test_a_number_of_a_request_is_taken_within_its_limits(
+    body: type[BaseModel], field: str, taken: tuple[Any, ...], refused: tuple[Any, ...]
+) -> None:
+    for value in taken:
+        body.model_validate({**WHOLE[body], field: value})
+    for value in refused:
+        with pytest.raises(ValidationError):
+            body.model_validate({**WHOLE[body], field: value})
 
 
 def test_a_battle_is_audited_while_an_auditor_holds_it_or_has_judged_it(database: ArenaDatabase, service: WorkService) -> None:

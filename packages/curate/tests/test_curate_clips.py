@@ -405,6 +405,18 @@ def test_clips_that_stretches_connect_are_one_group_and_in_one_split(scenes, see
     assert all(len({where[each] for each in of}) == 1 for of in reach.values())
 
 
+@for_each(("bits", "nearest", "found"), [(3, 3, True), (6, 3, True), (6, 4, False), (4, 4, False), (7, 3, False)])
+def test_clips_are_compared_where_samples_differ_in_three_bits_and_share_samples_of_at_most_six(bits, nearest, found):
+    shown = np.random.default_rng(1).integers(1, 2**57, 15, dtype=np.uint64)
+    far = np.array([2**nearest - 1, *[2**bits - 1] * 14], np.uint64) << np.uint64(57)
+    clips = pl.DataFrame({"key": ["a", "b"], "frame_hashes": [shown.tolist(), (shown ^ far).tolist()]},
+                         schema={"key": pl.String, "frame_hashes": pl.List(pl.UInt64)})  # fmt: skip
+    made = stretches.function(clips).rows(named=True)
+    where = {"stretch_of": "a", "stretch_s": 1.5, "stretch_at_s": 0.0, "stretch_of_at_s": 0.0} if found else {}
+    assert made[1] == {**dict.fromkeys(stretches.writes), **where, "key": "b", "stretch_group": "a" if found else None}
+    assert made[0]["stretch_of"] is None and (made[0]["stretch_group"] == "a") is found
+
+
 def test_the_split_of_a_pipeline_reads_stretches_where_they_are(tmp_path):
     dataset = DataSet.create(tmp_path / "films")
     shots = [Shot(2.5, 1)]
@@ -443,6 +455,18 @@ def test_a_row_that_a_stage_has_nothing_to_measure_of_has_the_reason_of_the_impo
     found = measure.function(pl.DataFrame(rows, schema=types, orient="row"))
     assert found["problem"].to_list() == [words, reasons[1]]
     assert found.select(*measure.writes).null_count().row(0) == (2,) * len(measure.writes)
+
+
+@for_each(("kind", "full"), [("gray", True), ("yuvj420p", True), ("yuv420p", False)])
+def test_the_sharpness_of_a_frame_is_that_of_its_levels_from_black_to_white(kind, full):
+    levels = np.random.default_rng(2).integers(0, 256, (64, 64)).astype(np.uint8)
+    coded = levels if full else np.rint(levels.astype(float) * 219 / 255 + 16).astype(np.uint8)
+    planes = coded if kind == "gray" else np.concatenate([coded, np.full((32, 64), 128, np.uint8)])
+    seen = _Seen()
+    seen.see(av.VideoFrame.from_ndarray(planes, format=kind), 0.0)
+    rows = levels.astype(float)
+    edges = 4 * rows[1:-1, 1:-1] - rows[:-2, 1:-1] - rows[2:, 1:-1] - rows[1:-1, :-2] - rows[1:-1, 2:]
+    assert seen.sharpness == [pytest.approx(edges[::8].var(), rel=1e-5 if full else 0.01)]
 
 
 def test_sharpness_is_measured_once_a_second_and_times_never_go_back():
