@@ -69,6 +69,38 @@ def voted(tmp_path: Path, body: Body, clock: Clock) -> Path:
     return path
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_at_every_moment_of_an_honest_arena_everything_fits(tmp_path: Path, body: Body, clock: Clock, seed: int) -> None:
+    """Answers that are open, changed, taken back, taken back and given again, due, settled by time or by the next one."""
+    draw = random.Random(seed)
+    with ArenaDatabase.open(tmp_path / "arena.db") as database:
+        service = vote_service(database, read_material(*write_material(tmp_path)), clock=clock)
+        raters = [service.people.join().result().rater_id for _ in range(3)]
+        last: dict[str, tuple[Any, AnswerBody]] = {}
+        refused = 0
+        for turn in range(32):
+            rater, what = draw.choice(raters), draw.choice([*["vote"] * 4, "left", "undo", "undo", "both_bad", "wait"])
+            if what == "vote":
+                task = draw.choice(service.lease(rater).result()["tasks"])  # one that was taken back may wait
+                service.look(rater, task["assignment"])
+                last[rater] = (task, body(task, draw.choice(["left", "right", "both_good"])))
+                service.answer(rater, last[rater][1]).result()
+            elif what == "wait":
+                clock.forward(draw.choice((1, 11)))
+                service.settle_due().result()
+            elif rater in last:
+                task, sent = last[rater]
+                last[rater] = (task, body(task, what, supersedes=sent.answer_id))
+                try:
+                    service.answer(rater, last[rater][1]).result()
+                except RefusedError as error:
+                    assert error.status == 409
+                    refused += 1
+                    del last[rater]
+            assert verify_answers(database).problems == (), turn
+        assert refused and verify_answers(database).answers > 10
+
+
 def verified(path: Path, head: str) -> str:
     """What the command says; it never ends in a traceback."""
     reply = CliRunner().invoke(main, ["arena", "verify", "--database", str(path), "--head", head])

@@ -9,14 +9,18 @@ import sys
 import uuid
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
 from click.testing import CliRunner
 from small_arena import write_material
 
+import salon_arena
+from defaults_of import defaults_of
 from for_each import for_each
 from salon_arena import ArenaDatabase
+from salon_arena.cli import _proxies
 from salon_arena.people import People
 from salon_console import main
 from salon_taxonomy.errors import InputError
@@ -240,6 +244,76 @@ def test_a_provider_sends_people_back_to_the_address_that_is_printed(
     printed = re.search(f"Open ({expected}) ", output)
     assert code == 0 and printed, output
     assert redirects == [f"{printed[1]}oidc/callback"]
+
+
+@pytest.mark.parametrize(("problems", "shown"), [(0, 0), (1, 1), (20, 20), (21, 20), (1234, 20)])
+def test_the_first_twenty_rows_that_do_not_fit_are_named_and_all_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problems: int, shown: int
+) -> None:
+    ArenaDatabase.open(tmp_path / "arena.db").close()
+    every = tuple(f"row {number} was changed" for number in range(problems))
+    verification = SimpleNamespace(answers=problems, head="", problems=every)
+    monkeypatch.setattr("salon_arena.verify.verify_answers", lambda database, head=None: verification)
+    code, output = called("verify", "--database", str(tmp_path / "arena.db"))
+    lines = output.splitlines()
+    assert (code, lines[0]) == (int(problems > 0), f"{problems:,} answers; head (none)")
+    assert [line for line in lines if line in every] == [*every[:shown]]
+    assert not problems or f"{problems:,} rows do not fit" in lines[-1]
+
+
+def test_who_says_for_whom_a_request_came_is_this_machine_unless_addresses_are_given_and_nobody_without_a_proxy() -> None:
+    assert _proxies((), None) == () and _proxies((), "arena.example.org") == ("127.0.0.1", "::1")
+    assert _proxies(("172.18.0.0/16", "::2"), "arena.example.org") == ("172.18.0.0/16", "::2")
+    for addresses, host in ((("::2",), None), ((), "https://x/"), (("0.0.0.0/0",), "x.org"), (("nobody",), "x.org")):
+        with pytest.raises(InputError):
+            _proxies(addresses, host)
+
+
+@pytest.mark.parametrize("command", ["serve", "demo", "prompts"])
+def test_every_server_says_where_it_is_and_neither_logs_who_asks_nor_names_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """Nor does it believe a header about who asks; the arena itself reads the proxies that it was told of."""
+    import uvicorn
+
+    from salon_arena.connections import LimitedProtocol
+
+    configured: list[uvicorn.Config] = []
+    places: list[tuple[str, int]] = []
+
+    def run(server: uvicorn.Server, sockets: list[socket.socket]) -> None:
+        configured.append(server.config)
+        places.append(sockets[0].getsockname())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(uvicorn.Server, "run", run)
+    database = ["--database", str(tmp_path / "arena.db")]
+    if command == "serve":
+        pictures, prompts = (str(path) for path in write_material(tmp_path))
+        words = [pictures, "--prompts", prompts, *database]
+    else:
+        words = [str(tmp_path / "demo")] if command == "demo" else database
+    code, output = called(command, *words, "--port", "0")
+    assert code == 0, output
+    [config], [(host, port)] = configured, places
+    assert f"Open http://{host}:{port}/ (Ctrl-C stops)." in output and host == "127.0.0.1"
+    assert output.endswith("Stopped; every vote is in the database.\n")
+    assert not (config.access_log or config.server_header or config.date_header or config.proxy_headers)
+    assert (config.http, config.log_level) == (LimitedProtocol, "warning")
+
+
+def test_a_setting_has_one_default_in_every_function_class_and_command_that_has_it() -> None:
+    """A default that changes is a decision: it changes what an arena without it does."""
+    never = "alone", "discard", "invited", "made", "secure", "sound", "tables", "unaudited"
+    nothing = "last", "left_out", "prior_ties", "rated_from", "seed", "upto", "votes"
+    assert defaults_of(salon_arena) == {
+        **{name: {0} for name in (*never, *nothing)}, **{name: {1} for name in ("compared", "reveal")},
+        **{name: {7} for name in ("days", "suspended_days")},
+        **{name: {2} for name in ("needed", "raters", "answers_per_second")},
+        "certified_days": {180}, "joins_per_hour": {120}, "port": {8080}, "prompts": {24},
+        "anchors_first": {0, 1},  # of a board, of the arena's
+        "count": {1, 377},  # of invites, of prompts to write
+    }  # fmt: skip
 
 
 @pytest.mark.slow

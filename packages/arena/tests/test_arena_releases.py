@@ -4,10 +4,14 @@ import json
 import math
 from base64 import b64encode
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from random import Random
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
@@ -375,6 +379,10 @@ def test_label_studio_round_trip_keeps_labels_boxes_words_and_levels_and_rounds_
         again = import_annotations(database, tasks, material, task, now=clock.now)
         assert (first.added, first.present, again.added, again.present) == (36, 0, 0, 36)
         assert verify_answers(database).problems == ()
+        written = """SELECT kind, subject, state, version, supersedes, choice, digests, elapsed_ms FROM assignments
+            JOIN answers USING (assignment_id) WHERE kind = 'label' ORDER BY subject, choice"""
+        [by_server, by_import] = (each.read(lambda c: c.exec_driver_sql(written).all()) for each in (experts, database))
+        assert by_import == by_server
         old, new = experts.read(label_states), database.read(label_states)
         assert {key: [json.loads(each) for each in item.said] for key, item in new.items()} == {
             key: [json.loads(each) for each in item.said] for key, item in old.items()
@@ -676,6 +684,48 @@ def test_a_box_is_in_parts_of_the_picture_and_upright() -> None:
     for wrong in ({"rotation": 1}, {"x": None}, {"y": True}, {"width": "30"}):
         with pytest.raises(InputError, match="not upright"):
             label_studio._box(ROW, box | wrong)
+
+
+def test_every_time_of_an_answer_is_the_same_after_label_studio_had_it() -> None:
+    for milliseconds in (*range(5000), *range(604_790_000, 604_800_001, 7)):
+        assert label_studio._lead_ms(ROW, milliseconds / 1000) == milliseconds
+    assert label_studio._lead_ms(ROW, 10**300) == 604_800_000 and label_studio._lead_ms(ROW, None) == 0
+
+
+@for_each("name", ["magicmirror", "artifact-bench"])
+def test_an_annotation_of_label_studio_says_what_was_answered(name: str) -> None:
+    """Labels, boxes, frames, words and levels of answers that people can give, in seconds of their time."""
+    taxonomy, draw = Taxonomy.load(name), Random(8)
+    task = LabelTask(Material({}, ()), taxonomy)
+    known = [label.id for label in taxonomy.answers() if label.id != "normal"]
+    file = {"model": "m", "sample": 0}
+    answers = []
+    for number in range(60):
+        choice: dict[str, Any] = {"marks": [], "level": f"L{1 + number % 3}" if name == "artifact-bench" else None}
+        for label in draw.sample(known, draw.randint(0, 2)):
+            left, right, top, bottom = (each / 100 for pair in (0, 0) for each in sorted(draw.sample(range(101), 2)))
+            boxes = [(left, top, right, bottom)] * draw.randint(0, 2)
+            frames = draw.choice((None, tuple(sorted(draw.choices(range(90), k=2)))))
+            choice["marks"].append({"label": label, "where": draw.choice(("", "left: six")), "boxes": boxes, "frames": frames})
+        payload = {"prompt_id": f"p{number // 2}", "prompt": "a cat", "files": [file]}
+        about = {"subject": f"s{number // 2}", "rater_id": f"rater-{number % 3}", "elapsed_ms": draw.randrange(10**6)}
+        day = datetime(2026, 1, 2, tzinfo=UTC)
+        answers.append((choice, SimpleNamespace(payload=payload, choice=choice, answered_at=day, **about)))
+    exported = label_studio.exported_tasks([(answered, "m/p.png") for _, answered in answers], taxonomy)
+    annotations = [annotation for each in exported for annotation in each["annotations"]]
+    assert len(exported) == 30 and [each["id"] for each in exported] == [*range(1, 31)]
+    assert [each["id"] for each in annotations] == [*range(1, 61)]
+    assert [each["completed_by"] for each in annotations] == [1, 2, 3] * 20
+    for annotation, (choice, answered) in zip(annotations, answers, strict=True):
+        read = label_studio._annotation(ROW, annotation, SimpleNamespace(), task)  # type: ignore[arg-type]
+        assert read.elapsed_ms == answered.elapsed_ms
+        assert read.answer.level == choice["level"]
+        said, meant = read.answer.model_dump()["marks"], choice["marks"]
+        assert [(mark["label"], mark["where"], mark["frames"]) for mark in said] == [
+            (mark["label"], mark["where"], mark["frames"]) for mark in meant
+        ]
+        for mark, own in zip(said, meant, strict=True):
+            assert np.array(mark["boxes"]) == pytest.approx(np.array(own["boxes"]), abs=1e-9)
 
 
 def test_frames_are_the_first_and_the_last_of_all_ranges() -> None:

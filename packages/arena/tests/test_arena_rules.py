@@ -18,27 +18,47 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
 from small_arena import MODELS, Clock, seen, write_material
 from sqlalchemy import insert, select
 from test_arena_screening import twin
 
 from for_each import for_each
-from salon_arena import ArenaDatabase, Material, WorkService, agreement, demo, export_answers, quality, read_material
+from salon_arena import (
+    ArenaDatabase,
+    Material,
+    RefusedError,
+    WorkService,
+    agreement,
+    demo,
+    export_answers,
+    quality,
+    read_material,
+)
+from salon_arena.admin import Action
+from salon_arena.app import JoinBody, LoginBody, OidcBody
+from salon_arena.battles import CHOICES, BattleTask
 from salon_arena.blind import BlindMedia
 from salon_arena.blind_video import BlindVideo, filled
+from salon_arena.board import anchors_wanted
 from salon_arena.database import _READERS
 from salon_arena.demo import simulated_choice
-from salon_arena.labels import LabelItem
+from salon_arena.forms import FormTask, RankingTask
+from salon_arena.labels import LabelItem, LabelTask
 from salon_arena.prompt_tasks import PromptItem, PromptTask, slots
+from salon_arena.questions import BenchQuestionTask
 from salon_arena.rounds import _LEASED
 from salon_arena.screening import screen_raters
 from salon_arena.service import AnswerBody
-from salon_arena.tables import ASSIGNMENTS, CERTIFICATES
+from salon_arena.tables import ASSIGNMENTS, CERTIFICATES, RATERS
 from salon_arena.tasks import instant
-from salon_arena.verdicts import Verdict, VerdictItem
+from salon_arena.verdicts import Verdict, VerdictItem, VerdictTask
 from salon_judges.formats.generations import Generated
+from salon_judges.formats.magic_bench_377_labels import points
 from salon_store import ResultStore
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.records import Mode
+from salon_taxonomy.taxonomy import Taxonomy
 from salon_taxonomy.verdict import Unscored
 
 Body = Callable[..., AnswerBody]
@@ -329,6 +349,70 @@ def test_a_certificate_is_that_of_the_last_test_and_ends_after_its_days(database
     assert certified(55 * day - 1) and database.read(lambda connection: quality.rounds(connection, rater)) == 3
 
 
+@for_each(("mode", "kind", "wanted"), [(Mode.PUBLIC, "anchor", 1), (Mode.PUBLIC, "battle", 0), (Mode.EXPERT, "anchor", 0),
+                                       (Mode.EXPERT, "battle", 0), (Mode.PUBLIC, None, 0)])  # fmt: skip
+def test_anchors_come_first_in_a_public_arena_that_has_dealt_one(
+    tmp_path: Path, mode: Mode, kind: str | None, wanted: int
+) -> None:
+    with ArenaDatabase.open(tmp_path / f"{mode}-{kind}.db") as database:
+        row = {"assignment_id": "a", "rater_id": "r", "kind": kind, "subject": "s", "payload": "{}", "state": "open",
+               "issued_at": 0, "lease_until": 0}  # fmt: skip
+        if kind is not None:
+            person = {"rater_id": "r", "created_at": 0, "role": "rater"}
+            database.write(lambda connection: connection.execute(insert(RATERS), person)).result()
+            database.write(lambda connection: connection.execute(insert(ASSIGNMENTS), row)).result()
+        assert database.read(lambda connection: anchors_wanted(connection, mode.value)) == wanted
+
+
+WHOLE: dict[type[BaseModel], dict[str, Any]] = {
+    JoinBody: {}, LoginBody: {"name": "ann", "password": "secret"}, OidcBody: {"code": "c", "state": "s"},
+    Action: {"action": "invite"}, Verdict: {"aligned": True},
+    AnswerBody: {"answer_id": "00000000-0000-4000-8000-000000000001", "assignment": "a", "choice": "left", "elapsed_ms": 1},
+}  # fmt: skip
+
+
+@for_each(
+    ("body", "field", "longest", "empty"),
+    [
+        (JoinBody, "consent", 64, True), (JoinBody, "invite", 64, True), (LoginBody, "name", 200, False),
+        (LoginBody, "password", 1000, False), (OidcBody, "code", 2000, False), (OidcBody, "state", 2000, False),
+        (OidcBody, "invite", 64, True), (Action, "rater", 64, True), (AnswerBody, "assignment", 64, False),
+        (Verdict, "explanation", 4000, True),
+    ],
+)  # fmt: skip
+def test_a_text_of_a_request_is_taken_up_to_its_limit_and_no_field_is_made_up(
+    body: type[BaseModel], field: str, longest: int, empty: bool
+) -> None:
+    def taken(**fields: Any) -> bool:
+        try:
+            body.model_validate({**WHOLE[body], **fields})
+        except ValidationError:
+            return False
+        return True
+
+    lengths = (0, 1, longest, longest + 1)
+    assert [taken(**{field: "x" * length}) for length in lengths] == [empty, True, True, False]
+    assert not taken(made_up=1)
+
+
+@for_each(
+    ("body", "field", "taken", "refused"),
+    [
+        (AnswerBody, "elapsed_ms", (0, 1, 604_800_000), (-1, 604_800_001, 1.5, None)),
+        (Action, "days", (0, 0.5, 3650), (-0.1, 3650.1, math.inf, math.nan)),
+        (Verdict, "questions", ([{"relevant": True, "answer": True}] * 100,), ([{"relevant": True, "answer": True}] * 101,)),
+    ],
+)
+def test_a_number_of_a_request_is_taken_within_its_limits(
+    body: type[BaseModel], field: str, taken: tuple[Any, ...], refused: tuple[Any, ...]
+) -> None:
+    for value in taken:
+        body.model_validate({**WHOLE[body], field: value})
+    for value in refused:
+        with pytest.raises(ValidationError):
+            body.model_validate({**WHOLE[body], field: value})
+
+
 def test_a_battle_is_audited_while_an_auditor_holds_it_or_has_judged_it(database: ArenaDatabase, service: WorkService) -> None:
     rater = service.people.join().result().rater_id
     audits = [("open", 101), ("open", 100), ("open", 99), ("answered", 1), ("settled", 1), ("void", 500)]
@@ -373,3 +457,182 @@ def test_the_answer_to_a_question_is_that_of_most_and_of_the_last_of_two_who_dif
     item = VerdictItem(said=[each.model_dump_json() for each in said])
     assert item.agreed is not None and [each.answer for each in item.agreed.questions] == [agreed]
     assert VerdictItem(said=[said[0].model_dump_json()]).agreed is None
+
+
+EDGES = (-0.01, 0, 0, 0.4, 0.4, 0.6, 0.6, 1, 1, 1.01)
+FRAMES = (None, None, None, (0, 0), (2, 3), (-1, 3), (3, 2))
+
+
+def stored(task: Any, payload: dict[str, Any], choice: Any) -> Any:
+    """What is kept of an answer; None where it is refused as an answer that is none."""
+    try:
+        text = task.check(payload, choice)
+    except RefusedError as refused:
+        assert (refused.status, refused.code) == (422, "bad_answer")
+        return None
+    return text if isinstance(task, BattleTask) else json.loads(text)
+
+
+def kind_of_work(kind: type) -> Any:
+    """A task that only checks answers."""
+    return object.__new__(kind)
+
+
+@for_each(("name", "most"), [("magicmirror", 2), ("artifact-bench", 99)])
+def test_labels_are_taken_exactly_if_they_are_known_few_and_on_the_picture(name: str, most: int) -> None:
+    taxonomy = Taxonomy.load(name)
+    task, draw = LabelTask(Material({}, ()), taxonomy), Random(3)
+    known = [label.id for label in taxonomy.answers() if label.id != "normal"]
+    outcomes: Counter[bool] = Counter()
+    for _ in range(4000):
+        names = [draw.choice([*known[:4], *known[-4:]]) for _ in range(draw.choice((0, 1, 1, 1, 2, 2, 3)))]
+        if draw.random() < 0.05:
+            names.append(draw.choice(["normal", "", "no such label"]))
+        boxes = [tuple(draw.choice(EDGES) for _ in range(4)) if draw.random() < 0.7 else (0, 0, 1, 1) for _ in names]
+        frames = [draw.choice(FRAMES) for _ in names]
+        level = draw.choice((None, "L1", "L3", "L4"))
+        right = {*names} <= {*known} and len({*names}) == len(names) <= most
+        right = right and all(min(l, t) >= 0 and max(r, b) <= 1 and r > l and b > t for l, t, r, b in boxes)  # noqa: E741
+        right = right and all(of is None or of[0] in range(of[1] + 1) for of in frames)
+        right = right and (level in ("L1", "L3") if name == "artifact-bench" else level is None)
+        marks = [{"label": each, "boxes": [box], "frames": of} for each, box, of in zip(names, boxes, frames, strict=True)]
+        kept = stored(task, {}, {"marks": marks, "level": level})
+        assert (kept is not None) is right, (marks, level)
+        assert not right or [mark["label"] for mark in kept["marks"]] == names
+        outcomes[right] += 1
+    assert min(outcomes.values()) > 200, outcomes
+
+
+@for_each(("what", "longest"), [("where", 500), ("boxes", 20), ("marks", 20)])
+def test_a_label_has_at_most_so_many_letters_boxes_and_neighbours(what: str, longest: int) -> None:
+    taxonomy = Taxonomy.load("artifact-bench")
+    task = LabelTask(Material({}, ()), taxonomy)
+    known = [label.id for label in taxonomy.answers() if label.id != "normal"]
+    for number in (longest, longest + 1):
+        more = {"where": "x" * number} if what == "where" else {"boxes": [[0, 0, 1, 1]] * number} if what == "boxes" else {}
+        marks = [{"label": each, **more} for each in known[: number if what == "marks" else 1]]
+        assert what != "marks" or len(marks) == number
+        assert (stored(task, {}, {"marks": marks, "level": "L2"}) is not None) is (number == longest)
+
+
+@for_each(("options", "values"), [(False, ["yes", "no"]), (False, ["A", "B"]), (True, [*"ABCDEF"])])
+def test_a_question_is_answered_by_what_it_offers_by_one_unless_there_are_options(options: bool, values: list[str]) -> None:
+    task, draw = kind_of_work(BenchQuestionTask), Random(4)
+    outcomes: Counter[bool] = Counter()
+    for _ in range(800):
+        asked = {"values": values, "options": values if options else [], "level": draw.choice((None, "L1"))}
+        asked["turned"] = values == ["A", "B"] and draw.random() < 0.5
+        answer = [draw.choice([*values, *values, "Z"]) for _ in range(draw.choice((0, 1, 1, 2, 3)))]
+        level = draw.choice((None, "L2", "L9"))
+        right = bool(answer) and {*answer} <= {*values} and len({*answer}) == len(answer) and (options or len(answer) == 1)
+        right = right and (level is None if asked["level"] else level == "L2")
+        kept = stored(task, {"question": asked}, {"answer": answer, "level": level})
+        assert (kept is not None) is right, (asked, answer, level)
+        if right:
+            meant = sorted({"A": "B", "B": "A"}[each] if asked["turned"] else each for each in answer)
+            assert (kept["answer"], kept["level"]) == (meant, level)
+        outcomes[right] += 1
+    assert min(outcomes.values()) > 50, outcomes
+
+
+def test_a_form_is_taken_exactly_if_each_rated_file_has_a_value_of_the_scale_for_each_question() -> None:
+    form, ranking, draw = kind_of_work(FormTask), kind_of_work(RankingTask), Random(5)
+    outcomes: Counter[bool] = Counter()
+    for turn in range(1500):
+        files, first, questions = draw.randint(1, 4), draw.randint(0, 1), 1 if turn % 2 else draw.randint(1, 3)
+        payload = {"options": dict.fromkeys("1234"[:3], ""), "files": [{}] * files, "rated_from": first}
+        payload["questions"] = [["q", ""]] * questions
+        wrong = (0, 4, -1, True, 1.0, "1", None)
+        choice: Any = [
+            [draw.choice(wrong) if draw.random() < 0.03 else draw.randint(1, 3) for _ in range(questions)]
+            for _ in range(max(0, files - first + draw.choice((0, 0, 0, 0, 1, -1))))
+        ]
+        if draw.random() < 0.1:
+            choice = draw.choice((None, {}, "left", [*choice, []], [[], *choice], [5], {"1": choice}))
+        right = isinstance(choice, list) and len(choice) == files - first
+        right = right and all(isinstance(each, list) and len(each) == questions for each in choice)
+        right = right and all(type(value) is int and value in (1, 2, 3) for each in choice for value in each)
+        assert stored(form, payload, choice) == (choice if right else None)
+        if questions == 1:
+            places = [each[0] for each in choice] if right else []
+            gapless = [[1 + len({other for other in places if other < place})] for place in places]
+            assert stored(ranking, payload, choice) == (gapless if right else None)
+        outcomes[right] += 1
+    assert min(outcomes.values()) > 300, outcomes
+
+
+def test_a_verdict_is_taken_exactly_if_it_is_whole_and_a_mismatch_is_explained() -> None:
+    task, draw = kind_of_work(VerdictTask), Random(6)
+    outcomes: Counter[bool] = Counter()
+    for _ in range(1500):
+        count = draw.randint(0, 3)
+        questions = [
+            {name: draw.choice((True, True, True, False, False, 1 if draw.random() < 0.1 else True))
+             for name in ("relevant", "answer")}
+            for _ in range(max(0, count + draw.choice((0, 0, 0, 0, 1, -1))))
+        ]  # fmt: skip
+        aligned, discard = draw.choice((True, False, False, 0)), draw.choice((False, False, True))
+        explanation = draw.choice(("", " ", "It is blue.", "x" * 4000, "x" * 4001))
+        right = len(questions) == count and type(aligned) is bool and len(explanation) <= 4000
+        right = right and all(type(value) is bool for each in questions for value in each.values())
+        explained = bool(explanation.strip()) and (not questions or any(each["relevant"] for each in questions))
+        right = right and bool(aligned or discard or explained)
+        said = {"aligned": aligned, "explanation": explanation, "questions": questions, "discard": discard}
+        assert stored(task, {"row": {"questions": ["?"] * count}}, said) == (said if right else None)
+        outcomes[right] += 1
+    assert min(outcomes.values()) > 200, outcomes
+
+
+def test_a_prompt_is_taken_exactly_within_its_limits_and_a_rejection_needs_a_reason() -> None:
+    task = kind_of_work(PromptTask)
+    labels = list(dict.fromkeys(label for _, label in slots(377)))
+    names = [each.name for each in points().values()]
+    whole = {"prompt": "a cat", "language": "en", "labels": labels[:1], "scenario": "film", "test_points": []}
+
+    def wanted(*of: str) -> list[dict[str, str]]:
+        return [{"name": name, "demand": "seen"} for name in of]
+
+    allowed = [
+        {}, {"language": "zh"}, {"labels": labels[:4]}, {"prompt": "x" * 4000}, {"test_points": wanted(*names[:12])},
+    ]  # fmt: skip
+    refused = [
+        {"language": "de"}, {"labels": []}, {"labels": labels[:5]}, {"labels": labels[:1] * 2}, {"labels": ["none"]},
+        {"prompt": " "}, {"prompt": "x" * 4001}, {"scenario": "none"}, {"test_points": wanted(*names[:13])},
+        {"test_points": wanted(names[0], names[0])}, {"test_points": wanted("none")}, {"more": 1},
+    ]  # fmt: skip
+    assert len(labels) >= 5 and len(names) >= 13
+    assert all(stored(task, {}, {**whole, **each}) == {**whole, **each} for each in allowed)
+    assert all(stored(task, {}, {**whole, **each}) is None for each in refused)
+    seen = {"written": whole}
+    for accept, reason, right in (
+        (True, "", True), (False, "", False), (False, " ", False), (False, "x" * 1000, True), (False, "x" * 1001, False),
+        (1, "", False),
+    ):  # fmt: skip
+        assert (stored(task, seen, {"accept": accept, "reason": reason}) is not None) is right, (accept, reason)
+
+
+def test_a_battle_has_four_answers_and_an_auditor_two() -> None:
+    battle, labels, questions = (
+        kind_of_work(BattleTask),
+        LabelTask(Material({}, ()), Taxonomy.load("magicmirror")),
+        BenchQuestionTask,
+    )
+    for choice in CHOICES:
+        assert stored(battle, {}, choice) == choice
+    for wrong in ("", "LEFT", "undo", None, 0, ["left"], {"left": True}):
+        assert stored(battle, {}, wrong) is None
+    for task in (labels, kind_of_work(questions)):
+        for accept in (True, False):
+            assert stored(task, {"proposed": []}, {"accept": accept}) == {"accept": accept}
+        for wrong in (
+            {"accept": 1},
+            {"accept": 0},
+            {"accept": "yes"},
+            {"accept": True, "more": 1},
+            {},
+            [],
+            None,
+            True,
+            "accept",
+        ):
+            assert stored(task, {"proposed": []}, wrong) is None

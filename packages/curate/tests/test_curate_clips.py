@@ -23,9 +23,10 @@ from salon_curate.cli import curate
 from salon_curate.clips import _grids, _middle_rows, _Seen, timeline, watch
 from salon_curate.dataset import DataSet, Picture
 from salon_curate.duplicates_and_splits import duplicates, longest_run, split, stretches
+from salon_curate.edits import edit
 from salon_curate.importing import import_pictures
 from salon_curate.judging import judge_stage
-from salon_curate.measures import look, phash
+from salon_curate.measures import laplacian, look, phash
 from salon_curate.release import release
 from salon_curate.running import run, verify
 from salon_curate.selection import read_columns, save_selection, select
@@ -376,7 +377,7 @@ def test_the_longest_run_agrees_with_all_pairs_of_places(one, other):
                 length += 1
             runs.append(length)
     length, at, of_at = longest_run(np.array(one, np.uint64), np.array(other, np.uint64))
-    assert length == max(runs)
+    assert length == max(runs) and (length > 0 or (at, of_at) == (0, 0))
     for step in range(length):
         assert (one[at + step] ^ other[of_at + step]).bit_count() <= 6
 
@@ -404,6 +405,18 @@ def test_clips_that_stretches_connect_are_one_group_and_in_one_split(scenes, see
     assert all(len({where[each] for each in of}) == 1 for of in reach.values())
 
 
+@for_each(("bits", "nearest", "found"), [(3, 3, True), (6, 3, True), (6, 4, False), (4, 4, False), (7, 3, False)])
+def test_clips_are_compared_where_samples_differ_in_three_bits_and_share_samples_of_at_most_six(bits, nearest, found):
+    shown = np.random.default_rng(1).integers(1, 2**57, 15, dtype=np.uint64)
+    far = np.array([2**nearest - 1, *[2**bits - 1] * 14], np.uint64) << np.uint64(57)
+    clips = pl.DataFrame({"key": ["a", "b"], "frame_hashes": [shown.tolist(), (shown ^ far).tolist()]},
+                         schema={"key": pl.String, "frame_hashes": pl.List(pl.UInt64)})  # fmt: skip
+    made = stretches.function(clips).rows(named=True)
+    where = {"stretch_of": "a", "stretch_s": 1.5, "stretch_at_s": 0.0, "stretch_of_at_s": 0.0} if found else {}
+    assert made[1] == {**dict.fromkeys(stretches.writes), **where, "key": "b", "stretch_group": "a" if found else None}
+    assert made[0]["stretch_of"] is None and (made[0]["stretch_group"] == "a") is found
+
+
 def test_the_split_of_a_pipeline_reads_stretches_where_they_are(tmp_path):
     dataset = DataSet.create(tmp_path / "films")
     shots = [Shot(2.5, 1)]
@@ -418,6 +431,42 @@ def test_the_split_of_a_pipeline_reads_stretches_where_they_are(tmp_path):
     found = read_columns(dataset, stages, ["split", "stretch_group"]).collect()
     assert found["split"].n_unique() == 1 and set(found["stretch_group"]) == {"one0"}
     assert [part.path for part in expected_parts(dataset, without)["split"]] == [part.path for part in parts]
+
+
+@given(hnp.arrays(np.uint8, st.tuples(st.integers(3, 20), st.integers(3, 20))), st.data())
+def test_the_edges_of_some_rows_are_those_of_the_whole_picture(luma, data):
+    rows = data.draw(st.lists(st.integers(1, len(luma) - 2), min_size=1))
+    plain = np.pad(luma.astype(int), 1)
+    beside = plain[:-2, 1:-1] + plain[2:, 1:-1] + plain[1:-1, :-2] + plain[1:-1, 2:]
+    edges = (4 * luma.astype(int) - beside)[:, 1:-1]
+    assert laplacian(luma, np.array(rows)).tolist() == edges[rows].tolist()
+    assert laplacian(luma.astype(np.int16)).tolist() == edges[1:-1].tolist()
+
+
+@for_each(
+    ("measure", "content", "words"),
+    [(look, None, "there is no picture"), (watch, None, "there is no video"), (edit, None, "there is no picture"),
+     (watch, jpeg(), "the row is a picture, which the stage look measures"), (edit, jpeg(), "the row is no edit")],
+)  # fmt: skip
+def test_a_row_that_a_stage_has_nothing_to_measure_of_has_the_reason_of_the_import_or_the_stages_own(measure, content, words):
+    reasons = [None, "cut off in the archive"]
+    types = {"key": pl.String, "image": pl.Binary, "edited": pl.Binary, "problem": pl.String}
+    rows = [("0", content, None, reasons[0]), ("1", content, None, reasons[1])]
+    found = measure.function(pl.DataFrame(rows, schema=types, orient="row"))
+    assert found["problem"].to_list() == [words, reasons[1]]
+    assert found.select(*measure.writes).null_count().row(0) == (2,) * len(measure.writes)
+
+
+@for_each(("kind", "full"), [("gray", True), ("yuvj420p", True), ("yuv420p", False)])
+def test_the_sharpness_of_a_frame_is_that_of_its_levels_from_black_to_white(kind, full):
+    levels = np.random.default_rng(2).integers(0, 256, (64, 64)).astype(np.uint8)
+    coded = levels if full else np.rint(levels.astype(float) * 219 / 255 + 16).astype(np.uint8)
+    planes = coded if kind == "gray" else np.concatenate([coded, np.full((32, 64), 128, np.uint8)])
+    seen = _Seen()
+    seen.see(av.VideoFrame.from_ndarray(planes, format=kind), 0.0)
+    rows = levels.astype(float)
+    edges = 4 * rows[1:-1, 1:-1] - rows[:-2, 1:-1] - rows[2:, 1:-1] - rows[1:-1, :-2] - rows[1:-1, 2:]
+    assert seen.sharpness == [pytest.approx(edges[::8].var(), rel=1e-5 if full else 0.01)]
 
 
 def test_sharpness_is_measured_once_a_second_and_times_never_go_back():

@@ -10,6 +10,8 @@ import pytest
 from click.testing import CliRunner
 from curate_world import drawn, made
 
+import salon_curate
+from defaults_of import defaults_of
 from salon_console import main
 from salon_curate.audits import sample_audit
 from salon_curate.cli import curate
@@ -229,3 +231,29 @@ def test_a_missing_or_damaged_shard_or_part_is_named_by_every_command_that_reads
         assert done.exit_code in (1, 2) and path.name in " ".join(done.stderr.split()), done.stderr
         path.write_bytes(whole)
         assert CliRunner().invoke(main, again).exit_code == 0
+
+
+def test_a_setting_has_one_default_in_every_function_class_recipe_and_command_that_has_it():
+    """A default that changes is a decision: it changes what a recipe or a command without it makes."""
+    never = "asks", "explore", "keep", "needs_names", "started"
+    nothing = (
+        "calls",
+        "completion_tokens",
+        "cost_usd",
+        "overhead",
+        "prompt_tokens",
+        "replayed",
+        "row",
+        "seconds",
+        "seed",
+        "unchanged",
+    )
+    assert defaults_of(salon_curate) == {
+        **{name: {0} for name in (*never, *nothing)}, **{name: {1} for name in ("copies", "keys", "re_asks", "workers")},
+        "attempts": {3}, "batch_size": {64}, "bits": {6}, "confidence": {0.95}, "distance": {3}, "draws": {20_000},
+        "number": {50}, "per_stratum": {500}, "per_track": {50}, "points": {90}, "rows": {200}, "shard_rows": {1000},
+        "share": {0.02}, "top": {10_000},
+        "concurrency": {8, 16},  # of prompts that are written, of questions
+        "per_category": {40, 100},  # of pictures of the demonstration, of prompts
+        "start": {0, 1},  # of rows, of numbers that people read
+    }  # fmt: skip

@@ -17,10 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from for_each import for_each
 from salon_curate.cli import curate
 from salon_curate.clips import watch
 from salon_curate.dataset import DataSet, Picture
-from salon_curate.importing import FORMATS, Columns, import_pictures
+from salon_curate.importing import FORMATS, Columns, _text, import_pictures
 from salon_curate.measures import fields, look, text_share
 from salon_curate.running import run, verify
 from salon_curate.selection import read_columns
@@ -476,3 +477,12 @@ def test_a_video_with_a_wrong_name_is_named_by_its_place_among_the_videos(tmp_pa
     with pytest.raises(InputError) as caught:
         import_pictures(DataSet.create(tmp_path / "d"), tmp_path / "in" / "task1_meta.jsonl", layout="artifact-bench")
     assert caught.value.row == 3, caught.value
+
+
+@for_each(
+    ("value", "text"),
+    [("ein Bär", "ein Bär"), (["猫", "é"], '["猫", "é"]'), ({"q": "ü"}, '{"q": "ü"}'), (7, "7"), (True, "True"), ("", None),
+     (None, None)],
+)  # fmt: skip
+def test_a_prompt_that_is_no_text_is_written_as_people_read_it(value, text):
+    assert _text(value) == text

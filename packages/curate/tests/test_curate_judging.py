@@ -8,13 +8,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from curate_world import drawn, made, tree
+from curate_world import drawn, jpeg, made, tree
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,7 +24,7 @@ from salon_curate.asks.ask import reads
 from salon_curate.asks.pictures import _Quality, _Score
 from salon_curate.cli import curate
 from salon_curate.costs import COSTS
-from salon_curate.judging import ReplyJournal, journal_path, judge_stage, read_journal
+from salon_curate.judging import JUDGED_PICTURES, ReplyJournal, journal_path, judge_stage, read_journal
 from salon_curate.lineage import why
 from salon_curate.measures import fields, look
 from salon_curate.pipeline import PIPELINE, read_pipeline
@@ -32,6 +33,7 @@ from salon_curate.selection import predicate, read_columns, save_selection, sele
 from salon_curate.stages import expected_parts
 from salon_curate.tasks import Spent
 from salon_judges.asking.spending import RunLimits
+from salon_judges.media import prepare_bytes
 from salon_judges.testing.mock_server import Script, ScriptLine, serving
 from salon_synthetic import PixelJudge
 from salon_taxonomy.answers.outcome import Parsed
@@ -39,6 +41,7 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Reply, Token, Usage
 from salon_taxonomy.records import CallStatus, Finish
 from salon_taxonomy.testing import HOSTILE_REPLIES
+from salon_taxonomy.verdict import Reason, Unscored
 
 
 class Counting:
@@ -541,3 +544,19 @@ def test_a_journal_keeps_the_log_probabilities_of_a_reply_and_old_lines_have_non
         journal.add("hard", Reply("Yes"), "k")
     assert {request: reply.tokens for request, reply, _ in read_journal(path)} == {"soft": (token,), "hard": ()}
     assert '"tokens"' not in path.read_text().splitlines()[1]
+
+
+OPTIONS = {"captions": {"style": 7, "entity": 6}, "translation": {"column": "prompt"}}
+
+
+@pytest.mark.parametrize("name", sorted({*asks.ASKS} - {"suite"}))
+def test_every_question_about_a_picture_is_answered_without_chance_and_with_room_for_a_page(name):
+    content = jpeg()
+    ask = asks.ASKS[name](**OPTIONS.get(name, {}))
+    row = {"key": "k", **dict.fromkeys(ask.needs, 'A sign says "open".'), "edited": content, "style": 9, "entity": 9}
+    examination = ask.examine(row, prepare_bytes(content, JUDGED_PICTURES).media)
+    questions = [next(examination).question]
+    with suppress(StopIteration):
+        while True:
+            questions.append(examination.send(Unscored(Reason.EMPTY, "no answer")).question)
+    assert {(each.decoding.temperature, each.decoding.max_tokens) for each in questions} == {(0.0, 2048)}

@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
@@ -157,6 +158,34 @@ def test_a_shard_that_kills_or_fails_its_worker_is_set_aside_and_the_others_are_
     assert "3 parts made" in done.output
     assert words in done.stderr
     assert "not finished: 1 shard;" in str(done.exception)
+
+
+def test_progress_and_result_count_each_shard_its_rows_and_its_problems_once(tmp_path, stages_on_the_path):
+    """Also of a run that continues, and of a shard that a stage fails on."""
+    from slow_stages import raising
+
+    table = drawn(tmp_path / "in", 2)
+    (tmp_path / "in" / "pictures" / "00001.png").write_bytes(b"no picture")
+    dataset = made(tmp_path / "d", table, shard_rows=5)
+    sizes = [shard.rows for shard in dataset.shards]
+    every, first = range(len(sizes)), range(1)
+    assert len(sizes) > 2
+    for shards, todo, kept, aside, problems in (
+        (first, {"look": [0], "raising": [0]}, 0, 0, 1),
+        (None, {"look": every[1:], "raising": every[1:]}, 2, 1, 0),
+        (None, {"raising": [1]}, 2 * len(sizes) - 1, 1, 0),
+    ):
+        seen = []
+        note = lambda each, seen=seen: seen.append(replace(each))  # noqa: E731
+        result = run(dataset, [look, raising], engine=inline, shards=shards, watch=note)
+        expected = [
+            (name, done, len(of), sum(sizes[each] for each in of[:done]), sum(sizes[each] for each in of),
+             problems if name == "look" else 0)
+            for name, of in todo.items() for done in range(1, len(of) + 1)
+        ]  # fmt: skip
+        assert [(e.stage, e.done, e.total, e.rows, e.rows_total, e.problems) for e in seen] == expected
+        assert (result.made, result.kept) == (len(expected) - aside, kept)
+        assert (result.problems, len(result.set_aside), result.stopped) == (problems, aside, None)
 
 
 @given(st.integers(0, 500), st.integers(0, 500), st.just(0.0) | st.floats(1e-9, 1e6))
@@ -451,6 +480,16 @@ def test_a_picture_that_repeats_itself_has_one_hash_on_every_machine(tile):
         low = [sum(c * line[f] for c, line in zip(wave, rows, strict=True)) for wave in cosines for f in range(8)]
         assert phash(grey) == sum(1 << number for number, value in enumerate(low) if value > sorted(low[1:])[31])
         assert tile > 1 or phash(grey) == 1
+
+
+@for_each(("height", "width"), [(1, 1), (2, 9), (9, 2)])
+def test_a_picture_without_a_pixel_inside_its_border_has_neither_edges_nor_noise_nor_writing(height, width):
+    pixels = np.random.default_rng(width).integers(0, 256, (height, width), np.uint8)
+    content = io.BytesIO()
+    Image.fromarray(pixels).save(content, "PNG")
+    [row] = look.function(pl.DataFrame({"key": ["k"], "image": [content.getvalue()], "problem": [None]})).rows(named=True)
+    assert (row["sharpness"], row["noise"], row["text_share"], row["width"], row["height"]) == (0, 0, 0, width, height)
+    assert row["contrast"] == pytest.approx(pixels.std(), rel=1e-4)
 
 
 @for_each(

@@ -83,6 +83,25 @@ def test_fewer_different_points_than_themes_still_give_different_prompts():
     assert len({each.candidate.text for each in found}) == 4
 
 
+def test_sums_whose_order_matters_are_made_in_one_thread(monkeypatch):
+    from sklearn.cluster import KMeans
+    from sklearn.decomposition import TruncatedSVD
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    threads = {}
+    for kind, name in ((TruncatedSVD, "fit_transform"), (KMeans, "fit")):
+        fitted = getattr(kind, name)
+
+        def noted(self, points, *rest, kind=kind, fitted=fitted):
+            threads[kind] = {pool["num_threads"] for pool in threadpool_info()}
+            return fitted(self, points, *rest)
+
+        monkeypatch.setattr(kind, name, noted)
+    with threadpool_limits(limits=2):
+        select([Candidate(text, Track.STYLE, 1.0) for text in TEXTS], LsaEmbedder(), number=3)
+    assert threads == {TruncatedSVD: {1}, KMeans: {1}}
+
+
 @settings(max_examples=15, deadline=None)
 @given(st.permutations(TEXTS), st.integers(0, 3))
 def test_the_order_of_the_candidates_does_not_matter(texts, seed):

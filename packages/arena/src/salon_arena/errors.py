@@ -7,7 +7,7 @@ class RefusedError(SalonError):
     """A request that cannot be granted; nothing was written.
 
     Args:
-        status: the HTTP status: 401, 403, 404, 409, 410, 413, 415 or 422.
+        status: the HTTP status: 401, 403, 404, 409, 410, 413, 415, 422, 429 or 503.
         code: one word for the page, such as ``settled``. Contains nothing about the pictures.
 
     Example:

@@ -439,7 +439,7 @@ def _lead_ms(row: TableRow, seconds: object) -> int:
         return 0
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < float("inf"):
         raise row.problem("lead_time must be seconds from 0, not", "annotations", value=str(seconds)[:40])
-    return int(min(seconds, _LONGEST_LEAD_S) * 1000)
+    return round(min(seconds, _LONGEST_LEAD_S) * 1000)
 
 
 def _take(row: TableRow, result: object, marks: _Marks, taxonomy: Taxonomy) -> None:
