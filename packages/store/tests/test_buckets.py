@@ -24,6 +24,7 @@ from salon_console import main
 from salon_store import DamagedFileError, DuplicateKeyError, JournalInUseError, NotAStoreError, ResultStore, StoreError
 from salon_store.leases import Lease
 from salon_store.places import _work_directory, is_url, place_of
+from salon_store.recording import open_journal
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt
 
@@ -163,6 +164,59 @@ def test_an_object_that_was_changed_is_an_error_of_the_query(url: str, battles: 
             work()
     assert reader.sql("SELECT count(*) AS n FROM runs")["n"].item() == 0
     assert [problem.kind for problem in store.verify().problems] == ["missing" if damage == "deleted" else "altered"]
+
+
+@pytest.mark.parametrize("damage", ["a byte", "cut", "another file"])
+def test_a_copy_on_this_machine_that_was_changed_is_downloaded_again(
+    url: str, battles: Battles, tmp_path: Path, damage: str
+) -> None:
+    store = ResultStore.open(url, work=tmp_path / "here")
+    names = [store.append("battles", battles(3, prefix), run_id="r").file for prefix in "ab"]
+    for work in ("here", "there"):  # what was written on this machine, what was downloaded
+        reader = ResultStore.open(url, read_only=True, work=tmp_path / work)
+        reader.read("battles")
+        first, second = (tmp_path / work / ".cache" / "battles" / str(name) for name in names)
+        content = first.read_bytes()
+        first.unlink()
+        changes = {"a byte": content[:30] + bytes([content[30] ^ 1]) + content[31:], "cut": content[:-1]}
+        first.write_bytes(changes.get(damage, second.read_bytes()))
+        assert sorted(reader.read("battles").collect()["battle_id"]) == ["a0", "a1", "a2", "b0", "b1", "b2"]
+        assert first.read_bytes() == content
+
+
+def test_a_damaged_object_is_set_aside_in_the_bucket(url: str, battles: Battles, tmp_path: Path) -> None:
+    import obstore
+
+    store = ResultStore.open(url, work=tmp_path / "here")
+    store.append("battles", battles(3, "a"), run_id="r")
+    name = store.append("battles", battles(3, "b"), run_id="r").file
+    obstore.put(objects(url), f"battles/{name}", b"x")
+    (problem,) = store.verify(set_aside=True).problems
+    moved = f"{url}/set-aside/battles/{name}"
+    assert (problem.kind, problem.moved_to) == ("altered", moved)
+    for work in ("here", "there"):
+        (problem,) = ResultStore.open(url, read_only=True, work=tmp_path / work).verify().problems
+        assert (problem.kind, problem.path) == ("set_aside", moved)
+    obstore.put(objects(url), f"battles/{name}", b"y")
+    (again, _) = store.verify(set_aside=True).problems
+    assert (again.kind, again.moved_to) == ("foreign", f"{moved}.1")
+    obstore.delete(objects(url), [f"set-aside/battles/{name}", f"set-aside/battles/{name}.1"])
+    assert store.verify().sound and store.read("battles").collect().height == 3
+
+
+def test_a_broken_log_in_a_bucket_is_named_and_stops_no_other_table(url: str, battles: Battles, tmp_path: Path) -> None:
+    import obstore
+
+    store = ResultStore.open(url)
+    journal = open_journal(url, "night")
+    assert journal is not None
+    journal.add("prompts", Prompt(prompt_id="p", suite="s", text="a cat"))
+    journal.leave()
+    obstore.put(objects(url), "prompts/_delta_log/00000000000000000000.json", b"x")
+    assert [problem.kind for problem in store.verify().problems] == ["log"]
+    store = ResultStore.open(url)  # the journal waits
+    assert store.append("battles", battles(2), run_id="r").rows_written == 2
+    assert len(store.journals_waiting()) == 1
 
 
 def test_credentials_are_given_or_in_the_environment_and_never_stored(

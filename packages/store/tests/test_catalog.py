@@ -1,8 +1,10 @@
 """``catalog.duckdb`` shows plain DuckDB what Salon sees."""
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 
 import duckdb
 import polars as pl
@@ -48,6 +50,17 @@ def test_a_store_that_was_moved_has_a_catalog_of_its_new_place(store: ResultStor
     store.append("battles", battles(2), run_id="r")
     shutil.move(store.path, tmp_path / "moved")
     assert counted(ResultStore.open(tmp_path / "moved")) == 2
+
+
+@pytest.mark.parametrize("name", ["catalog.duckdb", ".locks/catalog.stamp"])
+def test_a_pipe_in_place_of_the_catalog_keeps_nobody_waiting(store: ResultStore, name: str) -> None:
+    path = store.path / name
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    opened = Thread(target=ResultStore.open, args=[store.path], daemon=True)
+    opened.start()
+    opened.join(20)
+    assert not opened.is_alive() and path.is_file()
 
 
 def test_a_lost_or_spoiled_catalog_is_made_again(store: ResultStore, battles: Battles) -> None:

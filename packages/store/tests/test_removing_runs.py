@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from deltalake import DeltaTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from salon_store import JournalInUseError, ResultStore, StoreError
 from salon_store.delta import DeltaLog
 from salon_store.schemas import SCHEMAS
 from salon_store.store import _WITH_RUNS
+from salon_store.tables import REMOVE_RUN
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Battle, Reward, Run, RunPrompt, Score
 
@@ -84,6 +86,18 @@ def test_a_removal_that_was_cut_off_goes_on_and_can_still_be_undone(tmp_path, mo
     assert sum(store.remove("two").values()) > 0 and store.verify().sound
     store.restore("two")
     assert contents(store) == before
+
+
+def test_a_removal_whose_answer_is_lost_is_counted(tmp_path, monkeypatch):
+    def unanswered(self, *arguments, **options):
+        original(self, *arguments, **options)
+        raise OSError(110, "Connection timed out")
+
+    store = filled(tmp_path / "s")
+    original = DeltaTable.create_write_transaction
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", unanswered)
+    assert store.remove("two") == {table: len(rows_of("two", 3).get(table, [])) for table in _WITH_RUNS}
+    assert len([change for change in store.history() if change.operation == REMOVE_RUN]) == 4
 
 
 def test_what_is_not_there_is_named_and_nothing_changes(tmp_path):

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -462,6 +463,22 @@ def test_vacuum_keeps_what_a_version_of_the_retention_has_and_what_is_being_writ
     aged([*files(filled), *log.iterdir()], 200)
     assert len(filled.vacuum()["battles"]) == 6
     assert len(ids(filled)) == 10
+
+
+@pytest.mark.parametrize("misdated", [7, 8])
+def test_vacuum_keeps_what_a_recent_version_has_when_a_clock_was_behind(
+    filled: ResultStore, battles: Battles, misdated: int
+) -> None:
+    log = filled.path / "battles" / "_delta_log"
+    old = [*files(filled), *log.iterdir()]  # versions 0 to 5
+    filled.append("battles", battles(1, "young"), run_id="r")
+    behind = filled.append("battles", battles(1, "behind"), run_id="r").file
+    filled.compact()  # version 8
+    dated = {7: [log / f"{7:020}.json", filled.path / "battles" / str(behind)], 8: [log / f"{8:020}.json"]}
+    for path in [*old, *dated[misdated]]:
+        os.utime(path, (time.time() - 200 * 3600,) * 2)
+    assert filled.vacuum()["battles"] == []
+    assert [filled.read("battles", at=version).collect().height for version in (5, 6, 7, 8)] == [10, 11, 12, 12]
 
 
 # Compaction

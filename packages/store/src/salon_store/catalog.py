@@ -42,6 +42,9 @@ def refresh(layout: Layout, tables: Mapping[str, StoreTable]) -> bool:
 def _refreshed(layout: Layout, tables: Mapping[str, StoreTable]) -> bool:
     import duckdb
 
+    for path in (layout.catalog, _stamp(layout)):
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            path.unlink()
     head = {"format": _FORMAT, "root": str(layout.root), "columns": _columns()}
     noted = _noted(layout)
     same = layout.catalog.exists() and {key: noted.get(key) for key in head} == head

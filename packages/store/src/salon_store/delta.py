@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
+from uuid import uuid4
 
 import polars as pl
 
@@ -130,7 +131,7 @@ class DeltaLog:
         try:
             return int(DeltaTable(self.url, storage_options=self._options).version())
         except (DeltaError, OSError) as error:
-            raise self._damaged(first_line(error)) from error
+            raise self._unreadable(error) from error
 
     def snapshot(self, at: At = None) -> Snapshot:
         """Open a version.
@@ -154,7 +155,7 @@ class DeltaLog:
             actions = pl.DataFrame(table.get_add_actions(flatten=True))
             newest = table.history(1)[-1:]  # behind it are commits that came meanwhile
         except (DeltaError, OSError) as error:
-            raise self._damaged(first_line(error)) from error
+            raise self._unreadable(error) from error
         columns = actions.select("path", "size_bytes", "num_records", "modification_time")
         files = [DataFile(name, size, rows or 0, modified) for name, size, rows, modified in columns.iter_rows()]
         for commit in newest:
@@ -239,7 +240,7 @@ class DeltaLog:
         facts |= {"salonAdded": len(add), "salonRemoved": len(remove)} | ({"salonRun": run_id} if run_id else {})
         kept, new, gone = map(_totals, (snapshot.files, [file for file, _ in add], remove))
         facts |= {"salonVersion": snapshot.version + 1, "salonFiles": kept[0] + new[0] - gone[0]}
-        facts |= {"salonTotal": kept[1] + new[1] - gone[1]}
+        facts |= {"salonTotal": kept[1] + new[1] - gone[1], "salonCommit": uuid4().hex}
         try:
             snapshot.table.create_write_transaction(
                 actions,
@@ -257,8 +258,8 @@ class DeltaLog:
                     f"{self.url}: the commit could not be written ({first_line(error)})\n"
                     "Nothing was changed. Check that there is room and permission, and repeat the command."
                 ) from error
-            names = {file.name for file in latest.files}
-            if not add or not all(file.name in names for file, _ in add):
+            since = latest.table.history(latest.version - snapshot.version)
+            if all(commit.get("salonCommit") != facts["salonCommit"] for commit in since):
                 return False  # otherwise: it was written, only the answer was lost
         self.flush(snapshot.version + 1)
         if (snapshot.version + 1) % _CHECKPOINT_EVERY == 0:
@@ -292,7 +293,7 @@ class DeltaLog:
         try:
             listed = table.history()
         except (DeltaError, OSError) as error:
-            raise self._damaged(first_line(error)) from error
+            raise self._unreadable(error) from error
         by_version: dict[int, dict[str, Any]] = {}
         version = -1
         for commit in reversed(listed):
@@ -349,13 +350,18 @@ class DeltaLog:
                 '`--on-duplicate skip` (on_duplicate="skip").'
             ) from error
 
-    def _damaged(self, problem: str) -> StoreError:
-        if self._log is None:
+    def _unreadable(self, error: Exception) -> StoreError:
+        """Return the error for a log that delta-rs does not read: a bucket that refuses it says nothing about the log."""
+        problem = first_line(error)
+        if self._log is None and isinstance(error, OSError):
             return StoreError(f"{self.url}: the log of table {self._schema.name} could not be read ({problem})")
+        return self._damaged(problem)
+
+    def _damaged(self, problem: str) -> DamagedTableError:
         return DamagedTableError(
-            self._log,
+            self._log or f"{self.url}/{LOG}",
             f"the log of table {self._schema.name} cannot be read ({problem})",
-            self._log.parent.parent,
+            self._log.parent.parent if self._log else self.url.rpartition("/")[0],
             "Restore the directory from a backup. Its checkpoints (*.checkpoint.parquet and _last_checkpoint) are copies of "
             "what the commits say and may be removed.",
         )

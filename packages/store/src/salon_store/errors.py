@@ -101,16 +101,19 @@ class ReadOnlyError(StoreError):
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error's text, without the user and password of a URL in it.
+    """Return the first line of an error's text and the causes that delta-rs lists below it, without secrets of a URL in it.
 
     Example:
-        >>> first_line(OSError("GET http://ann:secret@host/x\\ntimed out"))
-        'GET http://…@host/x'
+        >>> first_line(OSError("GET http://ann:secret@host/x\\n  \\u21b3 403 Forbidden\\nmore"))
+        'GET http://…@host/x: 403 Forbidden'
     """
-    return _USER.sub("//…@", (str(error).strip() or type(error).__name__).splitlines()[0])
+    first, *rest = (str(error).strip() or type(error).__name__).splitlines()
+    causes = (match[1] for match in map(_CAUSE.fullmatch, rest) if match)
+    return _USER.sub("//…@", ": ".join((first, *causes)))
 
 
 _USER = re.compile(r"//[^/@\s]+@")
+_CAUSE = re.compile(r"\s*(?:\x1b\[\d+m)?↳(?:\x1b\[0m)? *(.+)")
 
 
 @contextmanager

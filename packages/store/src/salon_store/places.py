@@ -8,7 +8,7 @@ in their names, and kept, because a data file never changes.
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from salon_store.delta import DataFile
 
 METADATA = "store.json"
+SET_ASIDE = "set-aside"
 _SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss", "azure", "adl")
 _CLIENT_OPTIONS = ("allow_http", "allow_invalid_certificates", "connect_timeout", "proxy_url", "timeout")
 _PROVIDERS = ("aws_", "google_", "azure_")
@@ -54,7 +55,7 @@ class Layout:
         self.note = root / METADATA
         self.catalog = root / "catalog.duckdb"
         self.journals = root / "journal"
-        self.set_aside = root / "set-aside"
+        self.set_aside = root / SET_ASIDE
         self.locks = root / ".locks"
         self.cache = root / ".cache"
 
@@ -107,6 +108,12 @@ class StorePlace(Protocol):
 
     def remove(self, table: str, names: Sequence[str]) -> None:
         """Remove data files; those that are gone are passed over."""
+
+    def set_aside(self, table: str, name: str) -> Path | str | None:
+        """Move a file of a table to ``set-aside/<table>/`` and return where it is now; None when it is gone."""
+
+    def earlier(self) -> Iterator[Path | str]:
+        """Yield what :meth:`set_aside` moved."""
 
     def content(self, table: str, name: str) -> str | None:
         """Return the SHA-256 of a data file's bytes as they are now; None when it is gone."""
@@ -257,26 +264,49 @@ class Directory:
 
     def local(self, table: str, files: "Sequence[DataFile]") -> list[Path]:
         """Compare size and time of modification with the log, and the content where the time differs (a copied store)."""
-        return [self._checked(self.layout.table(table) / file.name, file) for file in files]
+        return [checked_file(self.layout.table(table) / file.name, file, self.address) for file in files]
 
-    def _checked(self, path: Path, file: "DataFile") -> Path:
-        content = content_of(file.name)
-        if content is None:
-            raise DamagedFileError(path, file.owner, "it was not written by Salon", self.address)
-        try:
-            status = path.stat()
-        except FileNotFoundError:
-            raise DamagedFileError(path, file.owner, MISSING, self.address) from None
-        except OSError as error:
-            raise DamagedFileError(path, file.owner, str(error.strerror), self.address) from error
-        if status.st_size != file.bytes:
-            raise DamagedFileError(path, file.owner, f"{status.st_size:,} of {file.bytes:,} bytes", self.address)
-        if status.st_mtime_ns // 1_000_000 != file.modified:
-            if file_sha256(path) != content:
-                raise DamagedFileError(path, file.owner, ALTERED, self.address)
-            with suppress(OSError):  # the next query need not read it again
-                os.utime(path, ns=(status.st_atime_ns, file.modified * 1_000_000))
-        return path
+    def set_aside(self, table: str, name: str) -> Path | str | None:
+        """Rename into another directory."""
+        source, folder = self.layout.table(table) / name, self.layout.set_aside / table
+        if not source.exists():
+            return None
+        folder.mkdir(parents=True, exist_ok=True)
+        return source.rename(folder / _free(name, [path.name for path in folder.iterdir()]))
+
+    def earlier(self) -> Iterator[Path | str]:
+        """Yield the files in that directory."""
+        yield from sorted(path for path in self.layout.set_aside.rglob("*") if path.is_file())
+
+
+def checked_file(path: Path, file: "DataFile", store: str) -> Path:
+    """Compare a file's size and time of modification with the log, and its content where the time differs.
+
+    Raises:
+        DamagedFileError: it is missing, foreign, or not as it was written.
+    """
+    content = content_of(file.name)
+    if content is None:
+        raise DamagedFileError(path, file.owner, "it was not written by Salon", store)
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        raise DamagedFileError(path, file.owner, MISSING, store) from None
+    except OSError as error:
+        raise DamagedFileError(path, file.owner, str(error.strerror), store) from error
+    if status.st_size != file.bytes:
+        raise DamagedFileError(path, file.owner, f"{status.st_size:,} of {file.bytes:,} bytes", store)
+    if status.st_mtime_ns // 1_000_000 != file.modified:
+        if file_sha256(path) != content:
+            raise DamagedFileError(path, file.owner, ALTERED, store)
+        with suppress(OSError):  # the next query need not read it again
+            os.utime(path, ns=(status.st_atime_ns, file.modified * 1_000_000))
+    return path
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """Return a name that is not taken yet: the name itself, or with a number behind it."""
+    return next(free for free in (name, *(f"{name}.{count}" for count in range(1, len(taken) + 1))) if free not in taken)
 
 
 MISSING = "it is missing, with its rows"
@@ -442,8 +472,8 @@ class Bucket:
         import obstore
 
         kept = self._kept(table, file.name)
-        if kept.exists() and kept.stat().st_size == file.bytes:
-            return kept
+        with suppress(OSError, DamagedFileError):
+            return checked_file(kept, file, self.address)
         with self._explained():
             content = bytes(obstore.get(self._objects, f"{table}/{file.name}").bytes())
         if sha256(content).hexdigest() != content_of(file.name):
@@ -452,10 +482,29 @@ class Bucket:
         temporary = kept.with_name(f".{file.name}.{os.getpid()}-{time.monotonic_ns()}")
         try:
             temporary.write_bytes(content)
+            os.utime(temporary, ns=(time.time_ns(), file.modified * 1_000_000))
             temporary.replace(kept)
         finally:
             temporary.unlink(missing_ok=True)
         return kept
+
+    def set_aside(self, table: str, name: str) -> Path | str | None:
+        """Rename an object, and remove its copy."""
+        import obstore
+
+        folder = f"{SET_ASIDE}/{table}"
+        target = f"{folder}/{_free(name, self.listing(folder))}"
+        try:
+            with self._explained():
+                obstore.rename(self._objects, f"{table}/{name}", target)
+        except FileNotFoundError:
+            return None
+        self._kept(table, name).unlink(missing_ok=True)
+        return f"{self.url}/{target}"
+
+    def earlier(self) -> Iterator[Path | str]:
+        """Yield the URLs of those objects."""
+        yield from sorted(f"{self.url}/{entry['path']}" for entry in self._entries(SET_ASIDE))
 
     def _kept(self, table: str, name: str) -> Path:
         return self.layout.cache / table / name

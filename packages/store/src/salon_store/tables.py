@@ -268,15 +268,19 @@ class StoreTable:
         with locked(self._place.layout.lock("compaction")), locked(self._place.layout.lock(self.name)):
             start = self._place.now() - retention.total_seconds()
             versions = self._place.listing(f"{self.name}/{LOG}")
-            before = [
-                int(name[:20])
+            dates = {
+                int(name[:20]): entry.modified
                 for name, entry in versions.items()
-                if name.endswith(".json") and name[:20].isdecimal() and entry.modified < start
-            ]
+                if name.endswith(".json") and name[:20].isdecimal()
+            }
             current = self.log.snapshot()
+            first = min((version for version, date in dates.items() if date >= start), default=current.version + 1)
+            before = [version for version in dates if version < first]
             if not before:
                 return []
-            needed = {file.name for snapshot in (self.log.snapshot(max(before)), current) for file in snapshot.files}
+            behind = [version for version, date in dates.items() if version > first and date < start]  # as the clock was
+            recent = [self.log.snapshot(version) for version in (max(before), *behind)]
+            needed = {file.name for snapshot in (*recent, current) for file in snapshot.files}
             names = [
                 name
                 for name, entry in self._place.listing(self.name).items()

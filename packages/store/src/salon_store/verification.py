@@ -32,7 +32,7 @@ class Problem:
     path: Path | str
     kind: str
     detail: str
-    moved_to: Path | None = None
+    moved_to: Path | str | None = None
 
     def __str__(self) -> str:
         """Return one line for a person."""
@@ -172,17 +172,7 @@ def _foreign(store: StorePlace, table: StoreTable, uncounted: Iterable[str]) -> 
 
 def _moved(store: StorePlace, table: StoreTable, problem: Problem) -> Problem:
     """Move what is left of a file out of the table's directory."""
-    source = store.layout.table(table.name) / PurePath(str(problem.path)).name
-    if not source.exists():
-        return problem
-    target = store.layout.set_aside / table.name
-    target.mkdir(parents=True, exist_ok=True)
-    moved_to = target / source.name
-    count = 1
-    while moved_to.exists():
-        moved_to, count = target / f"{source.name}.{count}", count + 1
-    source.rename(moved_to)
-    return replace(problem, moved_to=moved_to)
+    return replace(problem, moved_to=store.set_aside(table.name, PurePath(str(problem.path)).name))
 
 
 def _unlisted(store: StorePlace, tables: Mapping[str, StoreTable]) -> Iterator[Problem]:
@@ -208,8 +198,8 @@ def _irregular_commits(store: StorePlace, tables: Mapping[str, StoreTable]) -> I
                 yield Problem(path, "log", "this is no regular file; what its commit did is not read")
 
 
-def _earlier(store: StorePlace, *, skip: set[Path | None]) -> Iterator[Problem]:
-    for directory in (store.layout.set_aside, store.layout.journals / journal.SET_ASIDE):
-        for path in sorted(directory.rglob("*")) if directory.is_dir() else ():
-            if path.is_file() and path not in skip:
-                yield Problem(path, "set_aside", "set aside earlier; delete it when its rows are no longer wanted")
+def _earlier(store: StorePlace, *, skip: set[Path | str | None]) -> Iterator[Problem]:
+    lines = sorted(path for path in (store.layout.journals / journal.SET_ASIDE).rglob("*") if path.is_file())
+    for path in (*store.earlier(), *lines):
+        if path not in skip:
+            yield Problem(path, "set_aside", "set aside earlier; delete it when its rows are no longer wanted")
