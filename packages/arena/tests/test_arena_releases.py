@@ -654,7 +654,8 @@ ROW = TableRow(Path("export.json"), 3, {})
 
 
 @for_each(
-    ("seconds", "milliseconds"), [(None, 0), (0, 0), (0.0015, 1), (12.5, 12_500), (3599.9, 3_599_900), (1e300, 604_800_000)]
+    ("seconds", "milliseconds"),
+    [(None, 0), (0, 0), (0.0014, 1), (4.02, 4020), (12.5, 12_500), (3599.9, 3_599_900), (1e300, 604_800_000)],
 )
 def test_a_lead_time_is_milliseconds_up_to_a_week(seconds: float | None, milliseconds: int) -> None:
     assert label_studio._lead_ms(ROW, seconds) == milliseconds
