@@ -3,7 +3,7 @@
 import io
 import json
 import tarfile
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import av
@@ -22,7 +22,7 @@ from salon_curate import asks
 from salon_curate.cli import curate
 from salon_curate.clips import _grids, _middle_rows, _Seen, timeline, watch
 from salon_curate.dataset import DataSet, Picture
-from salon_curate.duplicates_and_splits import duplicates, longest_run, split, stretches
+from salon_curate.duplicates_and_splits import components, duplicates, longest_run, split, stretches
 from salon_curate.edits import edit
 from salon_curate.importing import import_pictures
 from salon_curate.judging import judge_stage
@@ -33,6 +33,7 @@ from salon_curate.selection import read_columns, save_selection, select
 from salon_curate.stages import expected_parts
 from salon_judges.clients.settings import VideoInput
 from salon_judges.clients.videos import as_frames
+from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS
 from salon_synthetic import PixelJudge
 from salon_synthetic.videos import CLIP_KINDS, Shot, encode, shot_frames, write_clip, write_shots
 from salon_taxonomy.picture_formats import open_picture
@@ -467,6 +468,32 @@ def test_the_sharpness_of_a_frame_is_that_of_its_levels_from_black_to_white(kind
     rows = levels.astype(float)
     edges = 4 * rows[1:-1, 1:-1] - rows[:-2, 1:-1] - rows[2:, 1:-1] - rows[1:-1, :-2] - rows[1:-1, 2:]
     assert seen.sharpness == [pytest.approx(edges[::8].var(), rel=1e-5 if full else 0.01)]
+
+
+def test_sound_lasts_as_long_as_a_video_may_and_not_a_sample_longer():
+    longest, rate = DEFAULT_VIDEO_LIMITS.most_seconds, 8000
+    for samples, fits in ((1024, True), (1025, False)):
+        seen = _Seen()
+        seen._heard_s = longest - 1024 / rate  # both are exact in binary
+        piece = av.AudioFrame.from_ndarray(np.zeros((1, samples), np.float32), "fltp", "mono")
+        piece.sample_rate = rate
+        if fits:
+            seen.hear(piece)
+        else:
+            with pytest.raises(ValueError, match=f"lasts over {longest:,.0f} s"):
+                seen.hear(piece)
+
+
+@given(st.integers(0, 8).flatmap(lambda rows: st.lists(
+    st.lists(st.none() | st.integers(0, 5), min_size=rows, max_size=rows), min_size=1, max_size=3)))  # fmt: skip
+def test_rows_that_share_a_label_of_any_column_are_one_component_also_by_way_of_others(columns):
+    heads = [*range(len(columns[0]))]
+    for _ in heads:
+        for labels in columns:
+            for one, other in combinations(range(len(heads)), 2):
+                if labels[one] is not None and labels[one] == labels[other]:
+                    heads[one] = heads[other] = min(heads[one], heads[other])
+    assert components([pl.Series(labels, dtype=pl.Int64) for labels in columns]).tolist() == heads
 
 
 def test_sharpness_is_measured_once_a_second_and_times_never_go_back():
