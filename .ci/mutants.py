@@ -157,7 +157,7 @@ def survives(package: str, more: list[str], change: tuple[Path, int, str, list[s
             done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=600, check=False)
         except subprocess.TimeoutExpired:
             return False
-        return done.returncode == 0
+        return done.returncode in (0, 5)  # 5: none of them is run without --slow
 
 
 def main() -> None:
