@@ -423,7 +423,7 @@ class _Routes:
             raise RefusedError(404, "unknown_page")
         return self._login_page()
 
-    def _login_page(self, status: int = 200, **words: str) -> Response:
+    def _login_page(self, status: int = 200, /, **words: str) -> Response:
         ways = {"passwords": self._passwords is not None, "oidc": self._oidc is not None}
         return HTMLResponse(_template("login.html.jinja", **ways, **words), status)
 
