@@ -166,7 +166,9 @@ def test_an_object_that_was_changed_is_an_error_of_the_query(url: str, battles: 
     assert [problem.kind for problem in store.verify().problems] == ["missing" if damage == "deleted" else "altered"]
 
 
-@pytest.mark.parametrize("damage", ["a byte", "cut", "another file"])
+@pytest.mark.parametrize(
+    "damage", ["a byte", pytest.param("cut", marks=pytest.mark.slow), pytest.param("another file", marks=pytest.mark.slow)]
+)
 def test_a_copy_on_this_machine_that_was_changed_is_downloaded_again(
     url: str, battles: Battles, tmp_path: Path, damage: str
 ) -> None:
@@ -184,6 +186,7 @@ def test_a_copy_on_this_machine_that_was_changed_is_downloaded_again(
         assert first.read_bytes() == content
 
 
+@pytest.mark.slow  # verifies every table over HTTP
 def test_a_damaged_object_is_set_aside_in_the_bucket(url: str, battles: Battles, tmp_path: Path) -> None:
     import obstore
 
@@ -204,6 +207,7 @@ def test_a_damaged_object_is_set_aside_in_the_bucket(url: str, battles: Battles,
     assert store.verify().sound and store.read("battles").collect().height == 3
 
 
+@pytest.mark.slow  # verifies every table over HTTP
 def test_a_broken_log_in_a_bucket_is_named_and_stops_no_other_table(url: str, battles: Battles, tmp_path: Path) -> None:
     import obstore
 

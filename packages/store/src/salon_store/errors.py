@@ -104,7 +104,7 @@ def first_line(error: Exception) -> str:
     """Return the first line of an error's text and the causes that delta-rs lists below it, without secrets of a URL in it.
 
     Example:
-        >>> first_line(OSError("GET http://ann:secret@host/x\\n  \\u21b3 403 Forbidden\\nmore"))
+        >>> first_line(OSError("GET http://ann:secret@host/x\\n  \\x1b[31m\\u21b3\\x1b[0m 403 Forbidden\\nmore"))
         'GET http://…@host/x: 403 Forbidden'
     """
     first, *rest = (str(error).strip() or type(error).__name__).splitlines()
