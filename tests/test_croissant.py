@@ -18,6 +18,9 @@ from salon_curate.selection import save_selection, select
 from salon_ranking.cli.pairs import pairs
 
 mlcroissant = pytest.importorskip("mlcroissant")
+absl_logging = pytest.importorskip("absl.logging")  # what mlcroissant logs with
+# When any program sets up logging, uvicorn for one, it would close the stream that pytest captures.
+absl_logging.get_absl_handler().python_handler.close = lambda: None
 
 
 def rows_of(path):

@@ -32,7 +32,8 @@ MOST_PIXELS: Final = 80_000_000
 def _cosines() -> NDArray[np.int64]:
     """Return the first 8 rows of the discrete cosine transform of 32 values in units of 2⁻²⁰, shape (8, 32)."""
     pixel, frequency = np.arange(_SIDE), np.arange(_KEPT)[:, None]
-    return np.rint(np.cos(np.pi * (2 * pixel + 1) * frequency / (2 * _SIDE)) * 2**20).astype(np.int64)
+    waves: NDArray[np.float64] = np.cos(np.pi * (2 * pixel + 1) * frequency / (2 * _SIDE))
+    return np.rint(waves * 2**20).astype(np.int64)
 
 
 _COSINES: Final = _cosines()
