@@ -375,7 +375,7 @@ WHOLE: dict[type[BaseModel], dict[str, Any]] = {
     ("body", "field", "longest", "empty"),
     [
         (JoinBody, "consent", 64, True), (JoinBody, "invite", 64, True), (LoginBody, "name", 200, False),
-        (LoginBody, "password", 1000, False), (OidcBody, "code", 2000, False), (OidcBody, "state", 2000, False),
+        (LoginBody, "password", 1000, False),
         (OidcBody, "invite", 64, True), (Action, "rater", 64, True), (AnswerBody, "assignment", 64, False),
         (Verdict, "explanation", 4000, True),
     ],
