@@ -351,7 +351,10 @@ class DeltaLog:
             ) from error
 
     def _unreadable(self, error: Exception) -> StoreError:
-        """Return the error for a log that delta-rs does not read: a bucket that refuses it says nothing about the log."""
+        """Return the error for a log that delta-rs does not read.
+
+        A bucket that refuses it says nothing about the log.
+        """
         problem = first_line(error)
         if self._log is None and isinstance(error, OSError):
             return StoreError(f"{self.url}: the log of table {self._schema.name} could not be read ({problem})")

@@ -101,7 +101,9 @@ class ReadOnlyError(StoreError):
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error's text and the causes that delta-rs lists below it, without secrets of a URL in it.
+    """Return the first line of an error's text, with the causes that delta-rs lists below it.
+
+    User and password of a URL are left out.
 
     Example:
         >>> first_line(OSError("GET http://ann:secret@host/x\\n  \\x1b[31m\\u21b3\\x1b[0m 403 Forbidden\\nmore"))
