@@ -122,7 +122,7 @@ def test_hostile_words_are_shown_and_cannot_act(browser: Browser, hostile: Path,
     title = page.title()
     page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
     for summary in page.locator("bdi").all()[:40]:
-        summary.hover(force=True, timeout=500, trial=True) if summary.is_visible() else None
+        summary.hover(force=True, trial=True) if summary.is_visible() else None
     assert (page.title(), complaints, requests) == (title, [], [])
     assert page.evaluate("document.querySelectorAll('script').length") == (1 if name == "page.html" else 0)
     assert (

@@ -243,7 +243,9 @@ def test_several_judges_are_runs_of_their_own_and_a_panel(pictures: Path) -> Non
         assert plain.execute("SELECT count(*) > 0 FROM scores WHERE judge = 'panel'").fetchall() == [(True,)]
     models = "SELECT model FROM generations UNION SELECT subject_model FROM runs"
     assert store.sql(f"SELECT DISTINCT subject_model FROM scores WHERE subject_model NOT IN ({models})").is_empty()
-    listed = json.loads(salon("status", "--format", "json").stdout)
+    listing = salon("runs", "--format", "json")
+    assert listing.exit_code == 0, listing.output
+    listed = json.loads(listing.stdout)
     assert len(listed) == 3 and {(each["cases_done"], each["cases_total"]) for each in listed} == {(4, 4)}
 
 
