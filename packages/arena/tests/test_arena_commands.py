@@ -132,6 +132,8 @@ account ann --password longlonglonglong --role king --database voted.db => king
 account a\udce9 --password longlonglonglong --database voted.db => half a surrogate pair
 account ann --password longlonglonglong\udce9 --database voted.db => half a surrogate pair
 people --database voted.db --suspend nobody => no such rater
+people --database voted.db --suspend a\udce9 => no such rater
+people --database voted.db --forget a\udce9 => no such rater
 people --database voted.db --suspend rater-one --days 10000000 => 0<=x<=3650
 people --database voted.db --suspend rater-one --days inf => 0<=x<=3650
 people --database voted.db --suspend rater-one --forget nobody => no such rater

@@ -454,6 +454,8 @@ HOSTILE: list[Any] = [
     changed(lead_time="long"),
     changed(was_cancelled="yes"),
     changed(result=[{"type": "textarea", "value": {"text": ["six fingers"]}}]),  # no label, and not normal
+    changed(result=[{**REGION, "value": {"taxonomy": [["normal"], [HAND]]}}]),  # and not normal
+    changed(result=[REGION, {"type": "textarea", "value": {"text": ["word " * 101]}}]),
     changed(completed_by="ann\ud800"),
     {**TASK, "data": {"prompt_id": "canary-prompt-1", "model": MODELS[0], "sample": False}},
     {**TASK, "data": {"media": "http://["}},

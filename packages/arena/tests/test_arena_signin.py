@@ -1,5 +1,7 @@
 """Sign-in with passwords and through a provider on this machine; logs of requests hold no secret."""
 
+import asyncio
+import contextlib
 import hashlib
 import hmac
 import json
@@ -248,12 +250,13 @@ def test_a_password_signs_in_and_neither_name_nor_password_is_kept(
 def test_a_name_has_one_limit_however_it_is_spelled_and_wherever_it_comes_from(
     service: WorkService, database: ArenaDatabase, clock: Clock
 ) -> None:
-    add_account(database, "ann", PASSWORD, "admin", clock.now)
+    rater = add_account(database, "Rene\u0301", PASSWORD, "admin", clock.now)
+    assert Passwords(database).sign_in(" REN\u00c9", PASSWORD, clock.now).rater_id == rater  # é as one character and as two
     app = create_app(service, hosts=["127.0.0.1"], passwords=Passwords(database))
     statuses = []
     for number in range(21):
         client = TestClient(app, base_url="http://127.0.0.1", client=(f"10.0.{number}.1", 1))
-        name = f"{' ' * number}{'Ann' if number % 2 else 'ann'}"
+        name = " " * number + ("Ren\u00e9" if number % 2 else "rene\u0301")
         statuses.append(client.post("/login", json={"name": name, "password": "wrong password"}).status_code)
     assert statuses == [403] * 20 + [429]
 
@@ -276,6 +279,7 @@ def test_a_provider_signs_a_person_in_as_the_same_rater_each_time(service: WorkS
     "claims",
     [
         *({"nonce": "other"}, {"aud": "other"}, {"iss": "https://other"}, {"exp": 1}, {"sub": None}, {"nonce": None}),
+        *({"azp": "other"}, {"aud": ["arena", "other"], "azp": "other"}),
         *({"iat": 2**40}, {"nbf": 2**40}, {"exp": "soon"}, {"sub": 7}, {"sub": "a\ud800"}, {"aud": []}, {"aud": ["other"]}),
     ],
 )
@@ -361,6 +365,32 @@ def test_a_provider_that_fails_signs_nobody_in_and_is_no_defect_of_the_arena(ser
             provider.answers = {path: failing}
             reply = client.post("/oidc/finish", json=body)
             assert (reply.status_code, reply.json()) == (403, {"error": "provider"}), (number, path)
+
+
+def test_a_provider_that_says_a_byte_at_a_time_keeps_nobody_waiting(
+    database: ArenaDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = []
+
+    async def drip(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):
+            for part in (b"HTTP/1.1 200 OK\r\nx: ", *[b"y"] * 400, b"\r\ncontent-length: 2\r\n\r\n{}"):
+                writer.write(part)
+                await writer.drain()
+                said.append(part)
+                await asyncio.sleep(0.02)
+        writer.close()
+
+    async def start() -> None:
+        async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
+            host, port = server.sockets[0].getsockname()
+            oidc = Oidc(database, OidcSettings(f"http://{host}:{port}", "arena", "a-secret", "http://x/"), invited=False)
+            with pytest.raises(RefusedError, match="503 provider"):
+                await asyncio.to_thread(oidc.start)
+
+    monkeypatch.setattr("salon_arena.signin._TIMEOUT_S", 0.5)
+    asyncio.run(start())
+    assert 0 < len(said) < 400
 
 
 def test_a_configuration_that_leads_elsewhere_is_refused(service: WorkService, provider: Provider) -> None:

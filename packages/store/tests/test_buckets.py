@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from threading import Timer
@@ -139,6 +140,27 @@ def test_another_machine_reads_and_writes_the_same_store(url: str, battles: Batt
     shutil.rmtree(tmp_path / "here" / ".cache")
     name = here.append("battles", battles(3, "d"), run_id="r").file
     assert name is not None and (tmp_path / "here" / ".cache" / "battles" / name).is_file()  # is read without a download
+
+
+def test_rows_of_a_writer_that_slept_while_another_machine_removed_what_no_version_had_are_written_again(
+    url: str, battles: Battles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = ResultStore.open(url)
+    table = store._tables["battles"]
+    write, written = table.write, []
+
+    def slept(*given: Any) -> Any:
+        file, facts = write(*given)
+        if not written:
+            store._place.remove("battles", [file.name])
+            file = replace(file, modified=file.modified - 3_600_000)  # an hour ago: the shortest retention
+        written.append(file.name)
+        return file, facts
+
+    monkeypatch.setattr(table, "write", slept)
+    assert store.append("battles", battles(3), run_id="r").rows_written == 3
+    assert len(written) == 2 and store.read("battles").collect().height == 3
+    assert store.verify().sound
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Of several machines that share a store, one works on a run at a time."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -54,6 +55,17 @@ def test_the_lease_of_a_process_that_died_runs_out(store: ResultStore, log: Delt
     run = Run(run_id="night", suite="s", salon_version="1")
     assert store.append("runs", [run], run_id="night").rows_written == 1
     assert store.verify().sound
+
+
+def test_a_pipe_in_place_of_what_this_machine_left_is_no_counter(log: DeltaLog, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    Lease.take(log, "night", seconds=SHORT, mark=tmp_path / "other").release()
+    os.mkfifo(mark)
+    held = Lease.take(log, "day", seconds=SHORT)
+    with pytest.raises(JournalInUseError, match="another machine"):
+        Lease.take(log, "day", seconds=SHORT, mark=mark)
+    held.release()
+    Lease.take(log, "day", seconds=SHORT, mark=mark).release()
 
 
 @pytest.mark.slow  # waits for a lease to run out

@@ -16,6 +16,7 @@ from salon_console.numbers import counted
 from salon_console.options import FORMAT, OUTPUT, FiniteRange, output_option
 from salon_console.output import as_json, deliver, number_text, print_parts
 from salon_console.table_files import Table
+from salon_taxonomy.answers.reading import without_surrogates
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.extras import extra
 from salon_taxonomy.store_address import StoreAddress, is_url
@@ -442,7 +443,7 @@ def invite(database: Path | str, count: int, role: str, address: str | None) -> 
     with _existing(database) as opened:
         codes = opened.write(lambda connection: make_invites(connection, count, role, time.time_ns() // 1000)).result()
     for code in codes:
-        click.echo(code if address is None else f"{address.rstrip('/')}/#{code}")
+        click.echo(code if address is None else f"{visible(address.rstrip('/'))}/#{code}")
 
 
 @arena.command()
@@ -495,8 +496,9 @@ def people(
     with _existing(database) as opened:
 
         def work(connection: "Connection") -> None:
-            unknown = [rater for rater in suspended if not suspend(connection, [rater], until)]
-            unknown += [rater for rater in forgotten if not forget(connection, rater)]
+            unknown = [rater for rater in (*suspended, *forgotten) if without_surrogates(rater) != rater]
+            unknown = unknown or [rater for rater in suspended if not suspend(connection, [rater], until)]
+            unknown = unknown or [rater for rater in forgotten if not forget(connection, rater)]
             if unknown:
                 raise InputError("there is no such rater", source=opened.place, value=unknown[0])
 

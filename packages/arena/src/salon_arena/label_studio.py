@@ -413,6 +413,8 @@ def _annotation(row: TableRow, annotation: Mapping[str, Any], file: Generated, t
     names = list(dict.fromkeys([*marks.labels, *marks.boxes, *marks.frames]))
     if marks.words and not names:
         raise row.problem("holds words without a label:", "annotations", value=marks.words[0])
+    if NORMAL in names and len(names) > 1:
+        raise row.problem(f"says {NORMAL} beside", "annotations", value=[name for name in names if name != NORMAL])
     names = [name for name in names if name != NORMAL]
     mark_fields = []
     for name in names:
@@ -421,7 +423,7 @@ def _annotation(row: TableRow, annotation: Mapping[str, Any], file: Generated, t
                           for text, (head, sign, tail) in zip(marks.words, mine, strict=True)
                           if not sign or head.strip() == name or head.strip() not in names)  # fmt: skip
         mark_fields.append(
-            {"label": name, "where": where[:500], "boxes": marks.boxes.get(name, []), "frames": marks.frames.get(name)}
+            {"label": name, "where": where, "boxes": marks.boxes.get(name, []), "frames": marks.frames.get(name)}
         )
     try:
         answer = Labelled(marks=tuple(Mark.model_validate(mark) for mark in mark_fields), level=marks.level)

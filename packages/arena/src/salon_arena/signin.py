@@ -4,16 +4,17 @@ Both are extras (``salon-arena[passwords]``, ``salon-arena[oidc]``). An account 
 an HMAC of the name, or of issuer and subject. A browser gets the arena's own session; the provider's tokens are not kept.
 """
 
+import asyncio
 import hashlib
 import json
 import secrets
-import time
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
+from unicodedata import normalize
 from urllib.parse import urlencode, urlsplit
 
 from sqlalchemy import Connection, insert, select
@@ -27,6 +28,8 @@ from salon_taxonomy.answers.reading import without_surrogates
 from salon_taxonomy.errors import InputError
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from argon2 import PasswordHasher
     from joserfc.jwk import KeySet
 
@@ -86,13 +89,13 @@ def add_account(database: ArenaDatabase, name: str, password: str, role: str, no
 
 
 def plain_name(name: str) -> str:
-    """Return a name as it is compared: without spaces at its ends, upper and lower case alike.
+    """Return a name as it is compared: without spaces at its ends, upper and lower case alike, é one character (NFC).
 
     Example:
         >>> plain_name(" Ann ")
         'ann'
     """
-    return name.strip().casefold()
+    return normalize("NFC", normalize("NFC", name).strip().casefold())
 
 
 def _name_key(database: ArenaDatabase, name: str) -> str:
@@ -216,6 +219,7 @@ class Oidc:
                 leeway=_LEEWAY_S,
                 iss={"essential": True, "value": client.issuer},
                 aud={"essential": True, "value": client.client_id},
+                azp={"value": client.client_id},
                 nonce={"essential": True, "value": kept["nonce"]},
                 sub={"essential": True},
                 exp={"essential": True},
@@ -257,21 +261,28 @@ class Oidc:
         """
         import httpx
 
-        content, until = b"", time.monotonic() + _TIMEOUT_S
         request |= {"headers": {"accept": "application/json", "accept-encoding": "identity"}}
         try:
-            with httpx.stream(method, address, timeout=_TIMEOUT_S, verify=self._trusted, **request) as reply:
-                reply.raise_for_status()
-                for part in reply.iter_bytes():
-                    content += part
-                    if len(content) > _MOST_CONTENT or time.monotonic() > until:
-                        raise ValueError("more than a provider says")
-            answer = json.loads(content)
-        except (httpx.HTTPError, httpx.InvalidURL, RecursionError) as error:
+            answer = json.loads(asyncio.run(asyncio.wait_for(_content(method, address, self._trusted, request), _TIMEOUT_S)))
+        except (httpx.HTTPError, httpx.InvalidURL, RecursionError, TimeoutError) as error:
             raise ValueError(str(error)) from error
         if not isinstance(answer, dict):
             raise ValueError("not a JSON object")
         return answer
+
+
+async def _content(method: str, address: str, trusted: "SSLContext", request: Mapping[str, Any]) -> bytes:
+    """Return what is at an address, of at most a megabyte."""
+    import httpx
+
+    content = b""
+    async with httpx.AsyncClient(verify=trusted) as client, client.stream(method, address, timeout=None, **request) as reply:
+        reply.raise_for_status()
+        async for part in reply.aiter_bytes():
+            content += part
+            if len(content) > _MOST_CONTENT:
+                raise ValueError("more than a provider says")
+    return content
 
 
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "jwks_uri")

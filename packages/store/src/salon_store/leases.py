@@ -113,13 +113,13 @@ class Lease:
     def _left(self) -> int | None:
         """Return the counter as this machine left it."""
         try:
-            return None if self._mark is None else int(self._mark.read_text())
+            return None if self._mark is None or not self._mark.is_file() else int(self._mark.read_text())
         except (OSError, ValueError):
             return None
 
     def _leave(self, count: int) -> None:
         """Write the counter down."""
-        if self._mark is not None:
+        if self._mark is not None and (self._mark.is_file() or not self._mark.exists()):  # a pipe would wait for a reader
             with suppress(OSError):
                 self._mark.parent.mkdir(parents=True, exist_ok=True)
                 with replacing(self._mark) as unfinished:

@@ -1,5 +1,6 @@
 """One result table in its place: reading, appending, merging small files, removing files that are out of use."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -165,6 +166,9 @@ class StoreTable:
                         self._discard(written)
                         last = max((number_of(file.name) for file in snapshot.files), default=0)
                         written = self.write(new, run_id, 1 + max(last, snapshot.version))
+                    if self._is_vacuumed(written[0]):
+                        written = None
+                        continue
                     try:
                         if self.log.commit(snapshot, add=[written], operation="append", run_id=run_id, transaction=once):
                             break
@@ -341,6 +345,11 @@ class StoreTable:
             size = path.stat().st_size
             modified = self._place.put(self.name, path, name)
         return DataFile(name, size, rows.height, modified), statistics(rows, self.schema)
+
+    def _is_vacuumed(self, file: DataFile) -> bool:
+        """Return whether a file that no version has yet was removed: this process slept, and a vacuum held it for left over."""
+        age = time.time() - file.modified / 1000
+        return age > SHORTEST_RETENTION.total_seconds() / 2 and file.name not in self._place.listing(self.name)
 
     def _discard(self, written: tuple[DataFile, str] | None) -> None:
         """Remove a file that was written and not committed; what is left behind is removed by ``vacuum``."""
