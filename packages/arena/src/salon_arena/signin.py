@@ -89,7 +89,7 @@ def add_account(database: ArenaDatabase, name: str, password: str, role: str, no
 
 
 def plain_name(name: str) -> str:
-    """Return a name as it is compared: without spaces at its ends, upper and lower case alike, é one character (NFC).
+    """Return a name as it is compared: trimmed, upper and lower case alike, in NFC.
 
     Example:
         >>> plain_name(" Ann ")
