@@ -176,6 +176,15 @@ def test_stages_are_compositions_within_compositions_and_keep_their_components()
     assert composed.last.total == [1.0, 0.0]
 
 
+def test_no_part_takes_the_name_of_a_part_of_a_part():
+    stage = compose([ThinkReward()], name="stage")
+    deep = compose([stage], name="deep")
+    for parts in ([stage, Part(FormatReward(), name="stage/think")], [Part(FormatReward(), name="deep/stage/think"), deep]):
+        with pytest.raises(InputError, match="needs rewards with different names"):
+            compose(parts)
+    assert compose([stage, Part(deep, name="other"), Part(FormatReward(), name="stage/format")])
+
+
 def test_a_composition_that_asks_runs_its_parts_together_and_settles_groups():
     judge = ReplayJudge(['{"consistent": true}', "?"])
     composed = compose([Part(ConsistencyReward(judge, concurrency=1), gate=True), MagicMirrorTotal()], group_size=2)

@@ -323,7 +323,7 @@ def compose(
 
         parts = [Part(make_reward(each), weight) for each, weight in parts.items()]
     settled = tuple(each if isinstance(each, Part) else Part(each) for each in parts)
-    names = [part.called for part in settled]
+    names = [name for part in settled for name in _component_names(part)]
     if not settled or len(set(names)) < len(names) or TOTAL in names:
         problem = "needs rewards with different names" if settled else "needs at least one reward"
         raise InputError(problem, column="parts", value=names, hint="Part(…, name=…) renames one.")
@@ -332,6 +332,12 @@ def compose(
         raise InputError("must be a finite number", column="missing_value", value=missing_value)
     kind = ComposedAskingReward if any(_asks(part.reward) for part in settled) else ComposedReward
     return kind(settled, missing, missing_value, sink, run_id, group_size, name)
+
+
+def _component_names(part: Part) -> list[str]:
+    """Return the names of a part's components: its own, and those of the parts of a composition."""
+    inner = part.reward.parts if isinstance(part.reward, _Composed) else ()
+    return [part.called, *(f"{part.called}/{name}" for each in inner for name in _component_names(each))]
 
 
 def reward_rows(composition: Composition, batch: Batch, *, run_id: str, number: int = 0) -> list[RewardRow]:
