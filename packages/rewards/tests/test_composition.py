@@ -166,6 +166,18 @@ def test_a_line_stays_between_its_ends(step):
     assert Steps(((0, 1.0), (100, 0.25))).at(step) == (0.25 if step >= 100 else 1.0)
 
 
+@pytest.mark.parametrize("weight", [math.nan, -math.inf, None, "1"])
+def test_a_schedule_whose_weight_is_no_number_is_named(weight):
+    class Broken:
+        def at(self, step):
+            return 1.0 if step else weight
+
+    reward = compose([Part(FormatReward(), Broken(), name="format"), ThinkReward()])
+    assert reward([FINE], global_step=1) == [2.0]
+    with pytest.raises(InputError, match=r"'format'.*step 0.*finite"):
+        reward([FINE], global_step=0)
+
+
 def test_stages_are_compositions_within_compositions_and_keep_their_components():
     first = compose([Part(L1Reward(), 0.7), Part(FormatReward(), 0.3)], name="stage1")
     composed = compose([Part(first, 0.25), Part(ThinkReward(), 0.75)], name="staged")

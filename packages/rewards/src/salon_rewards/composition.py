@@ -95,14 +95,22 @@ class Part:
         """Return the weight at a step.
 
         Raises:
-            InputError: when it depends on the step and no step is given.
+            InputError: when it depends on the step and no step is given, or its schedule gives no finite number.
         """
         if isinstance(self.weight, int | float):
             return float(self.weight)
         if step is None:
             hint = "Trainers pass trainer_state, whose global_step it is; elsewhere pass global_step=…."
             raise InputError("the weight has a schedule, and there is no step", column=self.called, hint=hint)
-        return self.weight.at(step)
+        weight = self.weight.at(step)
+        problem = f"the schedule's weight at step {step} must be a finite number, not"
+        try:
+            number = math.nan if isinstance(weight, str) else float(weight)
+        except (TypeError, ValueError) as error:
+            raise InputError(problem, column=self.called, value=weight) from error
+        if not math.isfinite(number):
+            raise InputError(problem, column=self.called, value=weight)
+        return number
 
 
 @dataclass(frozen=True)
