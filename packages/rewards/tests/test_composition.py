@@ -299,6 +299,15 @@ def test_every_component_of_every_completion_becomes_a_row():
     assert len({row.completion_id for row in rows}) == 2
 
 
+def test_a_completion_or_prompt_without_an_id_is_not_called_none():
+    rows = []
+    compose([ThinkReward()], sink=rows.extend)(["x"] * 3, completion_id=["a", None, None], prompt_id=["p", None, "q"])
+    of_total = [row for row in rows if row.reward == "total"]
+    assert [row.prompt_id for row in of_total] == ["p", None, "q"]
+    names = [row.completion_id for row in of_total]
+    assert names[0] == "a" and len(set(names)) == 3 and "None" not in names
+
+
 def test_the_names_of_completions_differ_by_batch_and_are_the_same_when_a_step_is_done_again():
     def names(composed, rows, steps):
         for step in steps:

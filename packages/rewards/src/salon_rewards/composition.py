@@ -373,16 +373,20 @@ def reward_rows(composition: Composition, batch: Batch, *, run_id: str, number: 
     step = composition.step or 0
     own, prompts = (_column(batch, names) for names in (("completion_id",), ("prompt_id", "example_id")))
     name: dict[str, Digestible] = {"run": run_id, "step": step, "batch": number}
-    keys = own or [
-        digest("completion", {**name, "row": row, "prompt": str(prompts[row]) if prompts else None, "text": said})
+    named = [None] * len(batch) if prompts is None else prompts
+    prompt_ids = [None if each is None else str(each) for each in named]
+    keys = [
+        digest("completion", {**name, "row": row, "prompt": prompt_ids[row], "text": said})
+        if own is None or own[row] is None
+        else str(own[row])
         for row, said in enumerate(batch.texts)
     ]
     return [
         RewardRow(
             run_id=run_id,
             step=step,
-            completion_id=str(keys[row]),
-            prompt_id=None if prompts is None else str(prompts[row]),
+            completion_id=keys[row],
+            prompt_id=prompt_ids[row],
             reward=component.name,
             value=None if isinstance(paid, Unscored) else paid,
             unscored_reason=str(paid.reason) if isinstance(paid, Unscored) else None,
