@@ -614,6 +614,13 @@ def test_a_bold_number_that_is_not_the_best_is_named(tmp_path: Path) -> None:
     assert bold == [("HunyuanVideo", "bold, but Wan2.1 has 78.4")]
 
 
+def test_a_bold_word_is_no_number_to_compare(tmp_path: Path) -> None:
+    words = {"column = [": 'column = [{ match = "open", unit = "text", role = "note" },', "coherence\n": "coherence,open\n"}
+    words |= {f"{end}\n": f"{end},**yes**\n" for end in ("88.5", "83.6", "94.7", "91.0", "96.3", "97.8")}
+    report = check_source(changed(tmp_path, **words))
+    assert report.numbers == 36 and not [each.what for each in report.problems if each.what.startswith("bold")]
+
+
 @for_each(
     ("old", "new", "said"),
     [

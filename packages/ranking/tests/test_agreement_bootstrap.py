@@ -180,6 +180,22 @@ def test_the_seed_fixes_stability(scores):
     assert rank_stability(scores, [50], rounds=20) == rank_stability(scores, [50], rounds=20)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_decimal_scores_have_the_ranking_of_whole_ones(seed: int):
+    random = np.random.default_rng(seed)
+    tenths = random.integers(0, 11, 30)
+    same = np.column_stack([tenths, random.permutation(tenths), random.permutation(tenths)])
+    with pytest.raises(UndefinedError, match="all systems have the same mean"):
+        rank_stability(same / 10, [10], rounds=20, replicates=50)
+    tied = np.column_stack([same, random.permutation(tenths) + 1])
+    whole, decimal = (rank_stability(scores, [10], rounds=200, replicates=50) for scores in (tied, tied / 10))
+    assert (decimal.ranking, decimal.sizes[0].tau, decimal.sizes[0].exact) == (
+        whole.ranking,
+        pytest.approx(whole.sizes[0].tau),
+        whole.sizes[0].exact,
+    )
+
+
 def test_stability_refuses_what_has_no_ranking():
     with pytest.raises(UndefinedError, match="same mean"):
         rank_stability([[1, 1], [2, 2]], [1])

@@ -52,6 +52,13 @@ def test_rows_without_a_label_are_counted_and_wrong_tables_refused() -> None:
     assert label_statistics(holes, **NAMES).header.startswith(
         "12 labels of 6 things by 2 raters; 6 rows without a label left out; 95%"
     )
+    for missing in (float("nan"), "", " "):
+        kind = pl.Float64 if isinstance(missing, float) else pl.String
+        value = pl.when(pl.col("rater_id") == "eve").then(pl.lit(missing)).otherwise(pl.col("value").cast(kind))
+        for replicates in (0, 100):
+            found = label_statistics(ROWS.with_columns(value=value), **NAMES, replicates=replicates)
+            expected = label_statistics(holes.with_columns(pl.col("value").cast(kind)), **NAMES, replicates=replicates)
+            assert (found.header, found.table.to_dicts()) == (expected.header, expected.table.to_dicts())
     for frame, words in (
         (ROWS.drop("value"), "missing column"),
         (ROWS.with_columns(value=pl.lit(None)), "no label"),

@@ -99,6 +99,17 @@ def test_a_judge_identical_to_people_gives_people_on_all_pictures() -> None:
         np.testing.assert_allclose(result.table[low], result.table[high], atol=2e-3)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_judge_that_gives_each_model_one_score_gives_people_alone_whatever_its_decimals(seed: int) -> None:
+    people, judged, _ = drawn(seed)
+    score = pl.col("model").replace_strict({"m0": 0.1, "m1": 0.3, "m2": 1.7}, return_dtype=pl.Float64)
+    found = correct_means(people, judged.with_columns(value=score))
+    assert found.factor == 0.0 and not found.warnings
+    fixed = correct_means(people, judged.with_columns(value=score), factor=0.5)
+    for name in ENDS[:3]:
+        assert fixed.table.sort("model")[name].to_list() == pytest.approx(found.table.sort("model")[name].to_list(), rel=0.01)
+
+
 def test_a_judge_of_pure_noise_gives_people_alone() -> None:
     factors = []
     for seed in range(20):

@@ -72,6 +72,18 @@ def test_a_null_among_labels_is_a_label_that_is_not_given():
     assert groups[NOT_GIVEN].frame.select(pl.len()).collect().item() == 2000
 
 
+@pytest.mark.parametrize("is_list", [False, True])
+def test_a_blank_name_of_a_group_is_none_and_not_all(is_list: bool):
+    names = pl.Series(["art", "", None, " "] * 500)
+    blank = FRAME.with_columns(scenario=names.reshape((2000, 1)).arr.to_list().list.concat(names) if is_list else names)
+    groups = groups_of(Battles.from_frame(blank), "scenario")
+    expected = {NOT_GIVEN: 1500, "art": 500}
+    assert {name: group.count for name, group in groups.items()} == expected
+    assert {name: group.frame.select(pl.len()).collect().item() for name, group in groups.items()} == expected
+    boards = rank_by(Battles.from_frame(blank), "scenario", replicates=0)
+    assert compare(boards).columns[:3] == ["model", f"rating {NOT_GIVEN}", f"rank {NOT_GIVEN}"]
+
+
 def test_a_label_given_twice_counts_once():
     twice = FRAME.with_columns(labels=pl.lit(["text", "text"]))
     assert {name: group.count for name, group in groups_of(Battles.from_frame(twice), "labels").items()} == {"text": 2000}

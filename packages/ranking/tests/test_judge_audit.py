@@ -361,6 +361,16 @@ def test_verdicts_beside_people_s_choices_are_the_verdicts(tmp_path: Path) -> No
     assert (row["judge"], row["accuracy"]) == ("j", 0.25)
 
 
+@pytest.mark.parametrize("blank", ["", " "])
+def test_a_blank_prompt_or_judge_is_one_that_is_missing(blank: str) -> None:
+    rows = table(60, seed=1)
+    unknown = {name: pl.when(pl.int_range(pl.len()) < 30).then(None).otherwise(name) for name in ("prompt_id", "judge")}
+    found = audit_judges(rows.with_columns(**{name: value.fill_null(blank) for name, value in unknown.items()}))
+    assert_frame_equal(found.table, audit_judges(rows.with_columns(**unknown)).table)
+    nobody = rows.with_columns(prompt_id=pl.lit(blank))
+    assert audit_judges(nobody).clusters == audit_judges(rows.drop("prompt_id")).clusters == "battle_id"
+
+
 def test_rows_without_a_part_have_a_part_of_their_own() -> None:
     rows = {"battle_id": range(4), "winner": ["model_a"] * 4, "verdict": ["model_a"] * 4, "kind": ["x", None, "x", None]}
     table = audit_judges(rows, split="kind").table

@@ -133,6 +133,30 @@ def test_prompts_that_say_nothing_about_their_spread_give_no_interval(marks: lis
     assert "1 means without an interval" in summary.header
 
 
+def test_decimal_marks_that_agree_up_to_rounding_are_marks_that_agree():
+    orders = ([4.6, 1.9, 1.2, 3.4, 2.8], [2.8, 3.4, 1.9, 4.6, 1.2], [1.2, 2.8, 3.4, 4.6, 1.9], [3.4, 1.2, 4.6, 2.8, 1.9])
+    means = {math.fsum(order) / 5 for order in orders}
+    assert len(means) == 1 < len({sum(order) / 5 for order in orders})
+    same = {("x", f"p{number}"): [list(order) for order in orders] for number in range(8)}
+    assert mean_opinion_scores(rated(same)).select("ci_low", "ci_method").row(0) == (None, None)
+    apart = {("x", f"p{number}"): [[mark + 0.1 * number for mark in order] for order in orders] for number in range(8)}
+    (found,) = mean_opinion_scores(rated(apart, high=9)).to_dicts()
+    assert (found["ci_method"], found["ci_high"] - found["ci_low"] > 0.1) == ("over prompts", True)
+
+
+@pytest.mark.parametrize("test", ["t", "wilcoxon"])
+def test_decimal_marks_are_compared_as_whole_ones_are(test: str):
+    random = np.random.default_rng(0)
+    tenths = random.integers(10, 50, (2, 40))
+    tenths[1, ::2] = tenths[0, ::2] + random.integers(-1, 3, 20)
+
+    def compared(scale: float) -> tuple[float, ...]:
+        marks = {("xy"[row], f"p{p}"): [[float(mark) / scale]] for (row, p), mark in np.ndenumerate(tenths)}
+        return paired_comparisons(rated(marks, low=-1, high=99), test=test).select("statistic", "p").row(0)
+
+    assert compared(10.0) == pytest.approx(compared(1.0), rel=1e-9)
+
+
 def test_where_some_models_have_repetitions_each_row_says_how_its_interval_was_made():
     marks = {("m", "p"): [[1], [3]], ("m", "q"): [[4], [4]], ("o", "p"): [[2]], ("o", "q"): [[4]], ("o", "r"): [[5]]}
     marks |= {("o", f"s{number}"): [[number]] for number in (1, 2, 3)}

@@ -217,6 +217,20 @@ def test_votes_can_be_joined_by_the_very_pictures_that_were_shown():
     assert found.standards["deviation"].to_list() != weights(votes, ratings).standards["deviation"].to_list()
     with pytest.raises(BattleError, match="generation_a"):
         weights(votes, ratings, level="generation")
+    with pytest.raises(BattleError, match="missing column 'prompt_id'"):  # the ratings' scenarios are those of prompts
+        weights(shown.drop("prompt_id"), ratings, level="generation", by_scenario=True)
+    assert weights(shown.drop("prompt_id"), ratings, level="generation").table.equals(found.table.with_columns(prompts=0))
+
+
+def test_a_blank_name_of_a_persona_or_scenario_is_none_and_not_everybody():
+    ratings = rated()
+    names = pl.Series(["", None, " ", "expert"] * 300)
+    votes = voted(ratings, THETA, 1200, seed=9).with_columns(mode=names, scenario=names)
+    for options in ({"persona": "mode"}, {"by_scenario": True}):
+        found = weights(votes, ratings, interactions=False, **options)
+        (column,) = (cells for cells in ("persona", "scenario") if found.table[cells].null_count() < found.table.height)
+        counts = found.table.filter(dimension=DIMENSIONS[0]).select(column, "battles").rows()
+        assert counts == [(None, 1200), ("(not given)", 900), ("expert", 300)]
 
 
 def test_a_group_that_cannot_be_fitted_is_listed_with_the_reason():

@@ -86,6 +86,14 @@ def test_a_battle_without_a_time_is_named(value: str | None):
         online_elo(frame, order_by="at")
 
 
+@pytest.mark.parametrize("times", [[1.0, 2.0, float("nan")], ["1", "2", "nan"]])
+def test_a_time_that_is_no_number_is_none(times: list[float] | list[str]):
+    frame = votes(4, battles=3).with_columns(at=pl.Series(times))
+    for out_of_order in ("refuse", "sort"):
+        with pytest.raises(OrderError, match="row 3, column 'at': no time to order by"):
+            online_elo(frame, order_by="at", out_of_order=out_of_order)
+
+
 def test_random_orders_are_seeded_and_do_not_depend_on_threads_or_the_order_of_rows():
     frame = votes(5)
     one, two, other = (online_elo(frame, orders=20, seed=s, threads=t, k=16) for s, t in ((1, 1), (1, 3), (2, 2)))

@@ -127,6 +127,9 @@ def test_missing_pictures_and_ids_of_two_meanings_are_refused():
     places = places.with_columns(uri=pl.when(pl.col("generation_id") != "0/w").then("uri"))
     with pytest.raises(BattleError, match="no place of 1 picture"):
         preference_pairs(Battles.from_frame(frame), generations=places)
+    same = generations(frame).with_columns(uri=pl.col("uri").replace("pictures/0/w.png", "pictures/0/x.png"))
+    with pytest.raises(BattleError, match=r"generations.*a picture is compared with itself: 'pictures/0/x.png'"):
+        preference_pairs(Battles.from_frame(frame), generations=same)
     with pytest.raises(BattleError, match="missing column 'uri'"):
         preference_pairs(Battles.from_frame(frame), generations=places.drop("uri"))
     with pytest.raises(BattleError, match="is a text, not"):

@@ -221,6 +221,15 @@ def test_different_pictures_of_the_same_pair_are_different_things():
     assert dict(found.not_checked)[RaterReason.AGAINST_CONSENSUS].startswith("no pair of pictures")
 
 
+@pytest.mark.parametrize("blank", ["", " "])
+def test_answers_about_blank_prompts_are_not_about_one_prompt(blank: str):
+    winners = {"ann": "model_a", "bob": "model_a", "eve": "model_b"}
+    rows = pl.concat([answers(name, [winner] * 40) for name, winner in winners.items()])
+    unknown = check_raters(rows.with_columns(prompt_id=pl.lit(None, dtype=pl.String)))
+    found = check_raters(rows.with_columns(prompt_id=pl.lit(blank)))
+    assert (found.flagged, found.not_checked) == (unknown.flagged, unknown.not_checked)
+
+
 def test_the_model_is_the_other_consensus(arena: pl.DataFrame):
     found = check_raters(arena, RaterPolicy(consensus="model", checks=(RaterReason.AGAINST_CONSENSUS,)))
     assert found.flagged != ()

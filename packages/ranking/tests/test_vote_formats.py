@@ -174,6 +174,14 @@ def test_released_formats_are_read_by_their_names_and_imported(name: str, comman
     assert (theirs.exit_code, theirs.stdout) == (0, ours.stdout)
 
 
+def test_a_row_with_two_winners_is_refused() -> None:
+    winners = {"winner_model_a": [1, 0, 0, 0], "winner_model_b": [0, 1, 0, 1], "winner_tie": [0, 0, 1, 1]}
+    rows = pl.DataFrame({"model_a": ["x"] * 4, "model_b": ["y"] * 4, **winners})
+    for options in ({}, {"no_winner": "leave_out"}):
+        with pytest.raises(BattleError, match="row 4, column 'winner': unknown winner 'winner_model_b and winner_tie'"):
+            Battles.from_frame(rows, votes="lmarena-kaggle", **options)
+
+
 def test_a_winner_that_is_a_models_name_is_refused_with_the_format_that_reads_it(tmp_path: Path) -> None:
     PUBLISHED["named"].write_csv(tmp_path / "theirs.csv")
     refused = CliRunner().invoke(main, ["votes", "rank", str(tmp_path / "theirs.csv")])

@@ -166,6 +166,18 @@ def test_a_line_stays_between_its_ends(step):
     assert Steps(((0, 1.0), (100, 0.25))).at(step) == (0.25 if step >= 100 else 1.0)
 
 
+@pytest.mark.parametrize("weight", [math.nan, -math.inf, None, "1"])
+def test_a_schedule_whose_weight_is_no_number_is_named(weight):
+    class Broken:
+        def at(self, step):
+            return 1.0 if step else weight
+
+    reward = compose([Part(FormatReward(), Broken(), name="format"), ThinkReward()])
+    assert reward([FINE], global_step=1) == [2.0]
+    with pytest.raises(InputError, match=r"'format'.*step 0.*finite"):
+        reward([FINE], global_step=0)
+
+
 def test_stages_are_compositions_within_compositions_and_keep_their_components():
     first = compose([Part(L1Reward(), 0.7), Part(FormatReward(), 0.3)], name="stage1")
     composed = compose([Part(first, 0.25), Part(ThinkReward(), 0.75)], name="staged")
@@ -174,6 +186,15 @@ def test_stages_are_compositions_within_compositions_and_keep_their_components()
     assert list(composed.last.as_rows()[0]) == ["stage1/l1", "stage1/format", "stage1", "think", "total"]
     assert composed.last.as_rows()[1] == {"stage1/l1": 0.0, "stage1/format": 0.0, "stage1": 0.0, "think": 0.0, "total": 0.0}
     assert composed.last.total == [1.0, 0.0]
+
+
+def test_no_part_takes_the_name_of_a_part_of_a_part():
+    stage = compose([ThinkReward()], name="stage")
+    deep = compose([stage], name="deep")
+    for parts in ([stage, Part(FormatReward(), name="stage/think")], [Part(FormatReward(), name="deep/stage/think"), deep]):
+        with pytest.raises(InputError, match="needs rewards with different names"):
+            compose(parts)
+    assert compose([stage, Part(deep, name="other"), Part(FormatReward(), name="stage/format")])
 
 
 def test_a_composition_that_asks_runs_its_parts_together_and_settles_groups():
@@ -276,6 +297,15 @@ def test_every_component_of_every_completion_becomes_a_row():
     ]
     assert {(row.run_id, row.step) for row in rows} == {("run-1", 7)}
     assert len({row.completion_id for row in rows}) == 2
+
+
+def test_a_completion_or_prompt_without_an_id_is_not_called_none():
+    rows = []
+    compose([ThinkReward()], sink=rows.extend)(["x"] * 3, completion_id=["a", None, None], prompt_id=["p", None, "q"])
+    of_total = [row for row in rows if row.reward == "total"]
+    assert [row.prompt_id for row in of_total] == ["p", None, "q"]
+    names = [row.completion_id for row in of_total]
+    assert names[0] == "a" and len(set(names)) == 3 and "None" not in names
 
 
 def test_the_names_of_completions_differ_by_batch_and_are_the_same_when_a_step_is_done_again():

@@ -178,6 +178,10 @@ def test_a_judged_reward_pickles_without_its_memory():
         ({"prompts": ["p"] * 4, "example_id": [1, 1, 2, 1]}, [[0, 1], [2], [3]]),
         ({"example_id": [1] * 4, "group_id": [1, 2, 2, 2]}, [[0], [1, 2, 3]]),
         ({"example_id": [1] * 4, "group_id": ["a", "b", "a", "b"]}, [[0, 2], [1, 3]]),
+        ({"group_id": ["a", None, "a", None]}, [[0, 2], [1], [3]]),
+        ({"example_id": [1, None, None, 2]}, [[0], [1], [2], [3]]),
+        ({"group_id": [None] * 4, "prompt_id": [None] * 4, "example_id": [1, 1, 2, 2]}, [[0, 1], [2, 3]]),
+        ({"prompt_id": [None] * 4}, [[0], [1], [2], [3]]),
     ],
 )
 def test_groups_are_told_by_their_ids_else_by_neighbours_with_equal_keys(columns, groups):

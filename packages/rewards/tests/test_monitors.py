@@ -171,6 +171,12 @@ def test_a_data_set_that_is_nearly_all_normal_does_not_alarm_a_policy_that_says_
     assert AlwaysNormal().look(batch([say(NORMAL)] * 64, truth=truths)).verdict is Alarm.OK
 
 
+def test_completions_whose_picture_is_not_known_are_not_of_one_picture() -> None:
+    seen = batch(["?"] * 4, example_id=["a", None, "a", None])
+    groups = [completion.group for completion in seen.completions]
+    assert groups[0] == groups[2] and len(set(groups)) == 3
+
+
 def test_one_verdict_on_a_handful_of_pictures_is_no_alarm() -> None:
     columns = {"truth": [NORMAL, HAND] * 32, "example_id": [0, 1] * 32}
     seen = AlwaysNormal().look(batch([say(NORMAL)] * 64, **columns))

@@ -359,6 +359,10 @@ def test_a_prompt_in_both_splits_is_refused_and_a_plain_table_is_one_vote_each(t
     pl.DataFrame(rows).write_csv(tmp_path / "plain.csv")
     remarks: list[str] = []
     assert read_preferences(tmp_path / "plain.csv", remarks)[0].votes == (1.0, 0.0, 0.0) and remarks == []
+    for lone in ("votes_rejected", "ties"):
+        pl.DataFrame([rows[0] | {lone: 3}]).write_csv(tmp_path / "half.csv")
+        with pytest.raises(InputError, match=f"row 1, column 'votes_chosen': is missing, and there is {lone}"):
+            read_preferences(tmp_path / "half.csv")
     pl.DataFrame([row | {"source": "before.png"} for row in rows]).write_csv(tmp_path / "edits.csv")
     read_preferences(tmp_path / "edits.csv", remarks)
     assert remarks == ["1 of 1 pairs of edits.csv are edits; what was edited (source) is not looked at."]

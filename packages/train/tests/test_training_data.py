@@ -186,6 +186,18 @@ def test_a_copy_under_another_name_is_found_where_pictures_are_opened(folder):
     assert not read_examples(path, look=Look.EXISTS).unusable
 
 
+@pytest.mark.parametrize("look", Look)
+def test_pictures_of_one_name_in_two_folders_are_two_pictures(tmp_path, look):
+    files = []
+    for number, answer in enumerate([NORMAL, HAND]):
+        (tmp_path / str(number)).mkdir()
+        Image.new("RGB", (8, 8), (number, 0, 0)).save(tmp_path / str(number) / "0.png")
+        files.append(written(tmp_path / str(number) / "train.jsonl", row(answer=answer)))
+    found = read_examples(files, look=look)
+    assert [example.truth for example in found.examples] == [NORMAL, HAND] and not found.unusable
+    assert read_examples([files[0], files[0]], look=look).unusable == {RowFault.REPEATED: 1}
+
+
 def test_pictures_in_two_splits_are_counted_and_kept(folder):
     train = written(folder / "train.jsonl", row(), row("1.png"), row("2.png", HAND))
     test = written(folder / "test.jsonl", row("1.png"), row("3.png"))

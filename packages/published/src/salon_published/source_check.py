@@ -12,7 +12,7 @@ import polars as pl
 from salon_console.numbers import counted
 from salon_published.check import check_tables
 from salon_published.ledger import EQUAL, PEOPLE, SCORE_ROLES, ledger_scores, origin_of, sourced_tables
-from salon_published.manifest import EXACT_UNITS, BetterDirection, MeasuredBy, Origin, Paper, RowKind, read_manifest
+from salon_published.manifest import EXACT_UNITS, TEXT_UNIT, BetterDirection, MeasuredBy, Origin, Paper, RowKind, read_manifest
 from salon_published.registry import normal_form, registry, resolve_row
 from salon_published.tables import PublishedTable, cells_of, ledger, tables, tables_of
 from salon_taxonomy.errors import InputError
@@ -188,6 +188,8 @@ def _bold(published: Sequence[PublishedTable]) -> Iterator[SourceProblem]:
     """Yield bold numbers than which their column has a better one."""
     for table in published:
         for row, column in table.bold:
+            if table.describe(column).unit == TEXT_UNIT:
+                continue
             numbers = {name: float(text) for name, text in zip(table.names, table.printed[column], strict=True) if text}
             direction = table.describe(column).direction
             sign = {BetterDirection.HIGHER: 1, BetterDirection.LOWER: -1}.get(direction or BetterDirection.NONE, 0)

@@ -215,7 +215,11 @@ def _with_places(table: pl.DataFrame, generations: pl.DataFrame, source: str) ->
         _refuse_twice(digests, ["generation_id"], source, column="sha256")
         names = pl.col("chosen", "rejected").replace_strict(dict(digests.iter_rows()), default=None, return_dtype=pl.String)
         table = table.with_columns(names.name.suffix("_sha256"))
-    return table.with_columns(pl.col("chosen", "rejected").replace_strict(known, return_dtype=pl.String))
+    table = table.with_columns(pl.col("chosen", "rejected").replace_strict(known, return_dtype=pl.String))
+    same = table.filter(pl.col("chosen") == pl.col("rejected"))["chosen"].sort()
+    if len(same):
+        raise BattleError("a picture is compared with itself:", source=source, column="uri", value=same[0])
+    return table
 
 
 def _with_texts(table: pl.DataFrame, prompts: pl.DataFrame, source: str) -> pl.DataFrame:

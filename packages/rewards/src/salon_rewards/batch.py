@@ -134,7 +134,8 @@ class Batch:
             size: how many completions each group has; they follow each other. None: completions with equal ``group_id`` are one
                 group, wherever they stand. Without that column completions in a row are of one group as long as
                 ``prompt_id`` (else ``example_id``, else prompt and pictures) stays equal. Where none of these columns is
-                there, every completion is a group of its own.
+                there, every completion is a group of its own, and so is one whose id is null; a column of ids that are all
+                null counts as none.
 
         Raises:
             InputError: when the completions cannot be divided into groups of that size, such a column is too short, or a
@@ -152,13 +153,15 @@ class Batch:
             if size < 1 or count % size:
                 raise InputError(f"{count} completions are no groups of this size", column="group_size", value=size)
             return [range(start, start + size) for start in range(0, count, size)]
-        if _is_list(self.columns.get(_GROUP)):
+        if _has_ids(self.columns.get(_GROUP)):
             return _of_one_id(self.column(_GROUP))
-        keys = [self.column(name) for name in _NAMES_OF_A_PROMPT if _is_list(self.columns.get(name))][:1]
-        keys = keys or [self.column(name) for name in _PROMPTS if _is_list(self.columns.get(name))]
+        ids = next((self.column(name) for name in _NAMES_OF_A_PROMPT if _has_ids(self.columns.get(name))), None)
+        keys = [ids] if ids is not None else [self.column(name) for name in _PROMPTS if _is_list(self.columns.get(name))]
         if not keys:
             return [range(position, position + 1) for position in range(count)]
-        starts = [0] + [here for here in range(1, count) if any(key[here] != key[here - 1] for key in keys)] + [count]
+        unknown = [False] * count if ids is None else [own is None for own in ids]
+        starts = [0] + [here for here in range(1, count) if unknown[here] or any(key[here] != key[here - 1] for key in keys)]
+        starts.append(count)
         return [range(start, end) for start, end in pairwise(starts) if end > start]
 
     def remembered(self, key: tuple[str, ...], make: Callable[[], list[Any]]) -> list[Any]:
@@ -186,15 +189,19 @@ def labels_of(value: object) -> Outcome[MagicMirrorAnswer]:
 
 
 def _of_one_id(ids: Sequence[Any]) -> list[Sequence[int]]:
-    """Return positions with equal ids, in the order in which the ids appear."""
+    """Return positions with equal ids, in the order in which the ids appear; each null stands alone."""
     groups: dict[Any, list[int]] = {}
     for position, own in enumerate(ids):
         try:
-            groups.setdefault(own, []).append(position)
+            groups.setdefault(object() if own is None else own, []).append(position)
         except TypeError as error:
             problem = "must be a number or a text, not"
             raise InputError(problem, row=position + 1, column=_GROUP, value=own) from error
     return list(groups.values())
+
+
+def _has_ids(value: object) -> bool:
+    return _is_list(value) and any(each is not None for each in value)  # type: ignore[attr-defined]
 
 
 def _is_list(value: object) -> bool:

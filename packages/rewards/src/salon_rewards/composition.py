@@ -95,14 +95,22 @@ class Part:
         """Return the weight at a step.
 
         Raises:
-            InputError: when it depends on the step and no step is given.
+            InputError: when it depends on the step and no step is given, or its schedule gives no finite number.
         """
         if isinstance(self.weight, int | float):
             return float(self.weight)
         if step is None:
             hint = "Trainers pass trainer_state, whose global_step it is; elsewhere pass global_step=…."
             raise InputError("the weight has a schedule, and there is no step", column=self.called, hint=hint)
-        return self.weight.at(step)
+        weight = self.weight.at(step)
+        problem = f"the schedule's weight at step {step} must be a finite number, not"
+        try:
+            number = math.nan if isinstance(weight, str) else float(weight)
+        except (TypeError, ValueError) as error:
+            raise InputError(problem, column=self.called, value=weight) from error
+        if not math.isfinite(number):
+            raise InputError(problem, column=self.called, value=weight)
+        return number
 
 
 @dataclass(frozen=True)
@@ -323,7 +331,7 @@ def compose(
 
         parts = [Part(make_reward(each), weight) for each, weight in parts.items()]
     settled = tuple(each if isinstance(each, Part) else Part(each) for each in parts)
-    names = [part.called for part in settled]
+    names = [name for part in settled for name in _component_names(part)]
     if not settled or len(set(names)) < len(names) or TOTAL in names:
         problem = "needs rewards with different names" if settled else "needs at least one reward"
         raise InputError(problem, column="parts", value=names, hint="Part(…, name=…) renames one.")
@@ -332,6 +340,12 @@ def compose(
         raise InputError("must be a finite number", column="missing_value", value=missing_value)
     kind = ComposedAskingReward if any(_asks(part.reward) for part in settled) else ComposedReward
     return kind(settled, missing, missing_value, sink, run_id, group_size, name)
+
+
+def _component_names(part: Part) -> list[str]:
+    """Return the names of a part's components: its own, and those of the parts of a composition."""
+    inner = part.reward.parts if isinstance(part.reward, _Composed) else ()
+    return [part.called, *(f"{part.called}/{name}" for each in inner for name in _component_names(each))]
 
 
 def reward_rows(composition: Composition, batch: Batch, *, run_id: str, number: int = 0) -> list[RewardRow]:
@@ -359,16 +373,20 @@ def reward_rows(composition: Composition, batch: Batch, *, run_id: str, number: 
     step = composition.step or 0
     own, prompts = (_column(batch, names) for names in (("completion_id",), ("prompt_id", "example_id")))
     name: dict[str, Digestible] = {"run": run_id, "step": step, "batch": number}
-    keys = own or [
-        digest("completion", {**name, "row": row, "prompt": str(prompts[row]) if prompts else None, "text": said})
+    named = [None] * len(batch) if prompts is None else prompts
+    prompt_ids = [None if each is None else str(each) for each in named]
+    keys = [
+        digest("completion", {**name, "row": row, "prompt": prompt_ids[row], "text": said})
+        if own is None or own[row] is None
+        else str(own[row])
         for row, said in enumerate(batch.texts)
     ]
     return [
         RewardRow(
             run_id=run_id,
             step=step,
-            completion_id=str(keys[row]),
-            prompt_id=None if prompts is None else str(prompts[row]),
+            completion_id=keys[row],
+            prompt_id=prompt_ids[row],
             reward=component.name,
             value=None if isinstance(paid, Unscored) else paid,
             unscored_reason=str(paid.reason) if isinstance(paid, Unscored) else None,

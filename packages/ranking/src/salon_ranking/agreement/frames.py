@@ -80,7 +80,7 @@ def kappas(
     The time grows with the square of the number of raters.
 
     Args:
-        frame: one row per label; a rater labels a thing once. Rows with a null are left out.
+        frame: one row per label; a rater labels a thing once. Rows with a null, NaN or blank text are left out.
 
     Returns:
         Columns ``rater_a``, ``rater_b``, ``things``, ``agreement`` (share of equal labels), ``kappa``, ``reason``; both
@@ -117,7 +117,8 @@ def fleiss_counts(frame: Frame, *, thing: str, label: str) -> pl.DataFrame:
     """Return how often each thing got each label: what :func:`fleiss_kappa` takes.
 
     Returns:
-        The column ``thing`` and one column per label, both in ascending order; rows with a null are left out.
+        The column ``thing`` and one column per label, both in ascending order; rows with a null, NaN or blank text are left
+        out.
 
     Example:
         >>> labels = pl.DataFrame({"p": [1, 1, 2, 2], "says": ["ok", "bad", "ok", "ok"]})
@@ -125,7 +126,8 @@ def fleiss_counts(frame: Frame, *, thing: str, label: str) -> pl.DataFrame:
         [(1, 1, 1), (2, 0, 2)]
     """
     frame = _has(frame, thing, label)
-    rows = frame.select(pl.col(thing).alias("thing"), pl.col(label).cast(pl.String).alias("label")).drop_nulls()
+    rows = known_values(frame.select(pl.col(thing).alias("thing"), pl.col(label).alias("label"))).drop_nulls()
+    rows = rows.with_columns(pl.col("label").cast(pl.String))
     counted = rows.group_by("thing", "label").len()
     labels = sorted(counted["label"].unique().to_list())
     table = counted.group_by("thing").agg(
@@ -136,7 +138,7 @@ def fleiss_counts(frame: Frame, *, thing: str, label: str) -> pl.DataFrame:
 
 @checked
 def alpha(frame: Frame, *, thing: str, rater: str, value: str, level: Level = "nominal") -> Alpha:
-    """Return Krippendorff's α of a frame with one row per rating; rows with a null are left out.
+    """Return Krippendorff's α of a frame with one row per rating; rows with a null, NaN or blank text are left out.
 
     Args:
         value: numbers for ``ordinal`` and ``interval``; anything for ``nominal``.
@@ -161,6 +163,18 @@ def alpha(frame: Frame, *, thing: str, rater: str, value: str, level: Level = "n
     return alpha_of_ratings(things, values.to_numpy(), level=level)
 
 
+def known_values(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the frame with null for NaN and for blank text: a label that is not there is none.
+
+    Example:
+        >>> known_values(pl.DataFrame({"says": ["ok", " "], "mark": [float("nan"), 2.0]})).rows()
+        [('ok', None), (None, 2.0)]
+    """
+    blank = pl.col(pl.String).str.strip_chars() == ""
+    text = pl.when(~blank).then(pl.col(pl.String))
+    return frame.with_columns(text, pl.col(pl.Float32, pl.Float64).fill_nan(None))
+
+
 def _ratings(frame: Frame, thing: str, rater: str, value: str) -> pl.DataFrame:
     """Return columns ``thing``, ``rater`` and ``value`` without nulls; every rater rated a thing once."""
     frame = _has(frame, thing, rater, value)
@@ -170,10 +184,7 @@ def _ratings(frame: Frame, thing: str, rater: str, value: str) -> pl.DataFrame:
                 "must hold one value per row, not", source="frame", column=column, value=str(frame.schema[column])
             )
     named = [pl.col(thing).alias("thing"), pl.col(rater).cast(pl.String).alias("rater"), pl.col(value).alias("value")]
-    rows = frame.select(named)
-    if rows.schema["value"].is_float():
-        rows = rows.with_columns(pl.col("value").fill_nan(None))
-    rows = rows.with_row_index("row", offset=1).drop_nulls()
+    rows = known_values(frame.select(named)).with_row_index("row", offset=1).drop_nulls()
     twice = rows.filter(~pl.struct("thing", "rater").is_first_distinct())
     if len(twice):
         row, what, who, _ = twice.row(0)

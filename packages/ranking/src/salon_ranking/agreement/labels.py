@@ -12,7 +12,7 @@ from salon_console.numbers import MISSING
 from salon_console.shown_result import ResultView, ShownResult
 from salon_console.table_files import Table
 from salon_ranking.agreement.errors import AgreementError, UndefinedError
-from salon_ranking.agreement.frames import alpha, fleiss_counts, kappas
+from salon_ranking.agreement.frames import alpha, fleiss_counts, kappas, known_values
 from salon_ranking.agreement.kappa import Weights, fleiss_kappa, places_of
 from salon_ranking.agreement.krippendorff import Level
 from salon_ranking.agreement.label_intervals import Ends, alpha_interval, fleiss_interval, kappa_interval
@@ -86,7 +86,7 @@ def label_statistics(
     """Return Krippendorff's α, Fleiss' κ and Cohen's κ of every pair of raters, for one table of labels.
 
     Args:
-        frame: one row per label; a rater labels a thing once. Rows with a null are left out and counted.
+        frame: one row per label; a rater labels a thing once. Rows with a null, NaN or blank text are left out and counted.
         thing, rater, label: the columns.
         level: how labels differ for α: any two alike (``nominal``), by their order, or by their distance; the last two need
             numbers.
@@ -113,7 +113,7 @@ def label_statistics(
     if missing:
         hint = "Name the table's columns: `salon ratings agreement FILE --thing picture --rater who --label says`."
         raise AgreementError("missing column", source="frame", value=missing[0], found=rows.columns, hint=hint)
-    used = rows.select(pl.col(thing), pl.col(rater).cast(pl.String), pl.col(label)).drop_nulls()
+    used = known_values(rows.select(pl.col(thing), pl.col(rater).cast(pl.String), pl.col(label))).drop_nulls()
     if not used.height:
         raise AgreementError("there is no label in the column", source="frame", value=label)
     if level != "nominal" or (weights != "none" and categories is None):

@@ -56,11 +56,12 @@ class VoteFormat:
                 raise OptionError("unknown winner", value=word, allowed=sorted(_OUR_WORDS))
         frame = with_our_columns(frame, self.columns, source, BattleError, others=self.flags)
         if self.flags:
-            chosen = pl.coalesce(
-                pl.when(pl.col(self.columns.get(name, name)).cast(pl.Float64, strict=False) == 1).then(pl.lit(word))
-                for name, word in self.flags.items()
-            )
-            frame = frame.with_columns(chosen.alias("winner"))
+            is_one = {name: pl.col(self.columns.get(name, name)).cast(pl.Float64, strict=False) == 1 for name in self.flags}
+            several = pl.sum_horizontal(flag.cast(pl.Int64) for flag in is_one.values()) > 1
+            named = (pl.when(flag).then(pl.lit(name)) for name, flag in is_one.items())
+            chosen = (pl.when(flag).then(pl.lit(self.flags[name])) for name, flag in is_one.items())
+            both = pl.concat_str(*named, separator=" and ", ignore_nulls=True)  # no winner of ours, so that it is refused
+            frame = frame.with_columns(pl.when(several).then(both).otherwise(pl.coalesce(*chosen)).alias("winner"))
         if self.named:
             name = pl.col("winner").cast(pl.String)
             sides = (pl.when(name == pl.col(each).cast(pl.String)).then(pl.lit(each)) for each in ("model_a", "model_b"))

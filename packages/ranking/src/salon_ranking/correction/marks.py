@@ -12,6 +12,8 @@ from salon_ranking.errors import OptionError
 
 _SOURCES = _PEOPLE, _JUDGE = ("the marks of people", "the scores of the judge")
 _KEYS = (("generation_id",), ("prompt_id", "model"))
+_ROUNDING = 1e-10
+"""Beside a value; what differs less from a mean is equal to it, since sums of decimals are rounded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +50,11 @@ class Marked:
         return np.asarray(np.bincount(model, minlength=len(self.models)), dtype=np.int64)
 
     def within(self, values: Floats, model: Codes, weight: Floats) -> tuple[Floats, Floats]:
-        """Return the weighted mean of each model's values, and the values less it."""
+        """Return the weighted mean of each model's values, and the values less it; 0 where they differ by rounding alone."""
         size = len(self.models)
         means: Floats = np.bincount(model, weight * values, size) / np.bincount(model, weight, size)
-        return means, values - means[model]
+        rest = values - means[model]
+        return means, np.where(np.abs(rest) <= _ROUNDING * np.abs(values), 0.0, rest)
 
 
 def marked(people: pl.DataFrame, judged: pl.DataFrame, cluster_by: Sequence[str], probability: str | None) -> Marked:

@@ -25,8 +25,8 @@ _GROUP = "__group"
 def rank_by(battles: Battles, column: str, options: RankOptions) -> tuple[Leaderboard, ...]:
     """Make one leaderboard per value of ``column`` (a scenario, a rater), in ascending order of the values.
 
-    A column of lists (capability labels) counts a battle for each of its values. Battles whose value is null form a group of
-    their own, named ``(not given)``. Without a named baseline, all groups share the overall default when it plays in
+    A column of lists (capability labels) counts a battle for each of its values. Battles whose value is null or blank form a
+    group of their own, named ``(not given)``. Without a named baseline, all groups share the overall default when it plays in
     each of them; else each group has its own. Few battles, as of one rater, seldom have finite ratings: give a prior.
     A group in which every battle was judged both-bad and taken out has a board of models without a rating.
 
@@ -66,7 +66,7 @@ def _all_both_bad(battles: Battles, column: str, rated: Mapping[str, Battles]) -
     values = counting(battles.both_bad, battles.weight).select(_values(column, dtype).alias(_GROUP))
     if isinstance(dtype, pl.List | pl.Array):
         values = values.explode(_GROUP)
-    names = set(values.with_columns(pl.col(_GROUP).fill_null(NOT_GIVEN)).collect()[_GROUP]) - {*rated}
+    names = set(values.collect()[_GROUP]) - {*rated}
     return {
         name: replace(battles, models=(), both_bad=battles.both_bad.filter(_is_in_group(column, dtype, name)))
         for name in sorted(names)
@@ -98,8 +98,8 @@ def _unrated_board(like: Leaderboard, name: str, group: Battles) -> Leaderboard:
 def groups_of(battles: Battles, column: str) -> dict[str, Battles]:
     """Return the battles of every value of ``column``, in ascending order of the values.
 
-    A column of lists (the capability labels of a prompt) puts a battle into the group of each of its values; null, and an empty
-    list, is the group ``(not given)``. All groups are counted in one reading, however many there are; the frame of
+    A column of lists (the capability labels of a prompt) puts a battle into the group of each of its values; null, a blank text
+    and an empty list are the group ``(not given)``. All groups are counted in one reading, however many there are; the frame of
     each is a filter of the whole, read only when it is used.
 
     Raises:
@@ -125,7 +125,6 @@ def groups_of(battles: Battles, column: str) -> dict[str, Battles]:
     frame = battles.frame.select(*(pl.col(name) for name in needed if name is not None), _values(column, dtype).alias(_GROUP))
     if isinstance(dtype, pl.List | pl.Array):
         frame = frame.explode(_GROUP)
-    frame = frame.with_columns(pl.col(_GROUP).fill_null(NOT_GIVEN))
     encoded = encode(frame, BattleColumns(weight=battles.weight, cluster=(_GROUP, *clusters)), battles.source)
     group = encoded.keys[0]
     groups = {}
@@ -144,18 +143,20 @@ def groups_of(battles: Battles, column: str) -> dict[str, Battles]:
 
 
 def _values(column: str, dtype: pl.DataType) -> pl.Expr:
-    """Return the column as text, or as lists of text without repeated values."""
+    """Return the column as text, or as lists of text without repeated values; null and blank names are not given."""
     if isinstance(dtype, pl.List | pl.Array):
-        values = pl.col(column).cast(pl.List(pl.String)).list.unique()
+        values = pl.col(column).cast(pl.List(pl.String)).list.eval(_or_not_given(pl.element())).list.unique()
         return pl.when(values.list.len() > 0).then(values).otherwise(pl.lit([NOT_GIVEN]))
-    return pl.col(column).cast(pl.String)
+    return _or_not_given(pl.col(column).cast(pl.String))
+
+
+def _or_not_given(name: pl.Expr) -> pl.Expr:
+    return pl.when(name.str.strip_chars() != "").then(name).otherwise(pl.lit(NOT_GIVEN))
 
 
 def _is_in_group(column: str, dtype: pl.DataType, name: str) -> pl.Expr:
     values = _values(column, dtype)
-    if not isinstance(dtype, pl.List | pl.Array):
-        return values.fill_null(NOT_GIVEN) == name
-    return values.list.eval(pl.element().fill_null(NOT_GIVEN)).list.contains(pl.lit(name))
+    return values.list.contains(pl.lit(name)) if isinstance(dtype, pl.List | pl.Array) else values == name
 
 
 def _shared_baseline(battles: Battles, groups: Mapping[str, Battles], options: RankOptions) -> str | None:

@@ -140,6 +140,8 @@ def _ordered(frame: pl.LazyFrame, column: str, out_of_order: OutOfOrder, source:
         if column not in schema:
             raise BattleError("missing column to order by", source=source, value=column, found=schema.names())
         time_of = _time(pl.col(column)) if schema[column] == pl.String else pl.col(column)
+        if schema[column] == pl.String or schema[column].is_float():
+            time_of = time_of.fill_nan(None)
         earlier = pl.col("t") < pl.col("t").shift(1)
         rows = numbered(frame).select(pl.col("__row").alias("row"), time_of.alias("t"))
         missing = rows.filter(pl.col("t").is_null()).head(1).collect()

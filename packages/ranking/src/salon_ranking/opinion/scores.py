@@ -29,6 +29,8 @@ Unit: TypeAlias = Literal["generation", "rating"]
 """What counts as one evaluation: a generation (mean over its raters), or every single rating."""
 UNITS: tuple[Unit, ...] = ("generation", "rating")
 CELL = ("model", "dimension", "prompt_id")
+ROUNDING = 1e-12
+"""Marks that differ by less, as a share of the largest one from 1 on, are equal."""
 
 
 def evaluations(ratings: MosRatings, unit: Unit = "generation") -> pl.DataFrame:
@@ -54,13 +56,20 @@ def cells(ratings: MosRatings, unit: Unit = "generation") -> pl.DataFrame:
     scenario = [pl.col("scenario").first()] if ratings.has_scenarios else []
     value, spare = pl.col("value"), pl.col("k") - 1
     grouped = evaluations(ratings, unit).group_by(CELL)
-    blocks = grouped.agg(*scenario, mean=value.mean(), k=pl.len().cast(pl.Int64), own=value.var(ddof=1))
+    blocks = grouped.agg(*scenario, mean=value.mean(), k=pl.len().cast(pl.Int64), own=_variance(value))
     pooled = blocks.group_by("model", "dimension").agg(
         pooled=pl.when(spare.sum() > 0).then((spare * pl.col("own").fill_null(0.0)).sum() / spare.sum()),
         pooled_degrees=spare.sum(),
     )
     joined = blocks.join(pooled, on=["model", "dimension"], how="left")
     return joined.with_columns(within=pl.coalesce("own", "pooled")).drop("own", "pooled").sort(CELL)
+
+
+def _variance(value: pl.Expr) -> pl.Expr:
+    """Return the sample variance, 0 where values differ by rounding alone: means of the same marks in another order may."""
+    variance = value.var(ddof=1)
+    differs = variance.sqrt() > ROUNDING * pl.max_horizontal(1.0, value.abs().max())
+    return pl.when(differs).then(variance).otherwise(0.0 * variance)
 
 
 @checked
@@ -204,7 +213,7 @@ def _over_prompts(
     marks: pl.Series | None, confidence: float, replicates: int, seed: int
 ) -> tuple[float | None, float | None, float | None]:
     """Return standard error and interval of the mean of a model's marks, by resampling prompts."""
-    if marks is None or len(marks) < 2 or marks[0] == marks[-1]:
+    if marks is None or len(marks) < 2 or marks[-1] - marks[0] <= ROUNDING * max(1.0, abs(marks[0]), abs(marks[-1])):
         return None, None, None
     values = marks.to_numpy()
     drawn = np.random.default_rng(seed).multinomial(len(values), np.full(len(values), 1.0 / len(values)), replicates) @ values

@@ -134,7 +134,7 @@ def _pairs(grid: _Grid, test: Test) -> Iterator[_Pair]:
         for b in range(a + 1, len(grid.models)):
             gaps = grid.means[:, a] - grid.means[:, b]
             common = ~np.isnan(gaps)
-            gaps = gaps[common]
+            gaps = _without_rounding(gaps[common], grid.means[common])
             if len(gaps) == 0:
                 yield _Pair(first, grid.models[b], 0, math.nan, *_UNTESTED)
                 continue
@@ -144,6 +144,12 @@ def _pairs(grid: _Grid, test: Test) -> Iterator[_Pair]:
             noise = grid.errors[common][:, [a, b]].sum(axis=0) / len(gaps) ** 2
             degrees = grid.degrees[common][:, [a, b]].sum(axis=0)
             yield _Pair(*names, len(gaps), float(gaps.mean()), *_tested(gaps, noise, degrees, test))
+
+
+def _without_rounding(gaps: Floats, means: Floats) -> Floats:
+    """Return differences of means in which equal ones, and those of 0, are equal although decimal marks are rounded."""
+    largest = np.abs(means[np.isfinite(means)]).max(initial=1.0)
+    return np.round(gaps, 12 - math.ceil(math.log10(largest)))
 
 
 class _Tested(NamedTuple):

@@ -160,7 +160,7 @@ def dimension_weights(
     fitted is listed in ``unfitted`` with the reason; when all battles together cannot be, that is an error.
 
     Args:
-        persona: the column of the battles that says who voted, such as ``mode``; null there is ``(not given)``.
+        persona: the column of the battles that says who voted, such as ``mode``; one that is null or blank is ``(not given)``.
         by_scenario: fit scenarios too: the column ``scenario`` of the battles, else that of the ratings.
         cluster: a column of the battles; votes on one prompt (or by one rater) may depend on each other.
 
@@ -222,6 +222,8 @@ def _votes(
     """Return one row per battle: row numbers ``a``, ``b`` of its pictures' marks (null: none) and outcome ``y``."""
     schema = battles.frame.collect_schema()
     needed = ["prompt_id"] if level == "prompt" else ["generation_a", "generation_b"]
+    if by_scenario and "scenario" not in schema and ratings.has_scenarios and "prompt_id" not in needed:
+        needed.append("prompt_id")  # by which the ratings tell the scenario
     for column in (*needed, persona, cluster):
         if column is not None and column not in schema:
             raise BattleError("missing column", source=battles.source, value=column, found=schema.names())
@@ -234,12 +236,12 @@ def _votes(
     columns = {
         **text,
         "y": pl.when(winner == "model_a").then(1.0).when(winner == "model_b").then(0.0).otherwise(0.5),
-        "persona": pl.lit(None, pl.String) if persona is None else pl.col(persona).cast(pl.String).fill_null(NOT_GIVEN),
+        "persona": pl.lit(None, pl.String) if persona is None else _or_not_given(persona),
         "weight": weight_of(battles.weight),
         "cluster": pl.lit(None, pl.String) if cluster is None else pl.col(cluster).cast(pl.String).fill_null(NOT_GIVEN),
     }
     if by_scenario and "scenario" in schema:
-        columns["scenario"] = pl.col("scenario").cast(pl.String).fill_null(NOT_GIVEN)
+        columns["scenario"] = _or_not_given("scenario")
     with reading(battles.source):
         votes = battles.rows.select(**columns).collect()
     if by_scenario and "scenario" not in votes.columns:
@@ -254,6 +256,12 @@ def _votes(
     missing = [pl.lit(None, pl.String).alias(name) for name in ("prompt_id", "scenario") if name not in votes.columns]
     names = ("prompt_id", "persona", "scenario", "cluster")
     return votes.with_columns(missing).select("a", "b", "y", "weight", *names)
+
+
+def _or_not_given(column: str) -> pl.Expr:
+    """Return a column of names; a missing or blank one is ``(not given)``, as in ratings."""
+    name = pl.col(column).cast(pl.String).str.strip_chars()
+    return pl.when(name != "").then(name).otherwise(pl.lit(NOT_GIVEN))
 
 
 @dataclass(frozen=True)

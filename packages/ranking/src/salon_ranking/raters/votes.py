@@ -25,6 +25,8 @@ from salon_taxonomy.enums import Mode, Side, Winner
 
 REQUIRED = ("rater_id", "model_a", "model_b", "winner")
 TEXTS = ("prompt_id", "generation_a", "generation_b", "mode", "side_a_shown", "expected_winner")
+MADE = ("prompt_id", "generation_a", "generation_b")
+"""Texts of which a blank one is not known, as null is."""
 TIMES = ("started_at", "answered_at")
 FLAGS = ("is_anchor",)
 TIES = [Winner.BOTH_GOOD.value, Winner.BOTH_BAD.value, Winner.TIE.value]
@@ -195,6 +197,8 @@ def _parsed(name: str, dtype: pl.DataType) -> pl.Expr:
             for zone in ("%#z", "")
         )
         return pl.coalesce(zoned, naive).alias(name)
+    if name in MADE:
+        return pl.when(text.str.strip_chars() != "").then(text).alias(name)
     return text
 
 

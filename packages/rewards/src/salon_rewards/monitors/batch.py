@@ -171,9 +171,10 @@ def _truths(batch: Batch, grammar: AnswerForm, truth: Sequence[object] | None) -
 
 
 def _groups(batch: Batch, example_id: Sequence[object] | None, group_size: int | None) -> list[object]:
-    """Which picture each completion is about: its ``example_id`` wherever it stands, else its group (:meth:`Batch.groups`)."""
+    """Which picture each completion is about: its ``example_id`` (each null alone), else its group (:meth:`Batch.groups`)."""
     if example_id is not None:
-        return [str(name) for name in batch.column("example_id")]
+        names = enumerate(batch.column("example_id"))
+        return [("completion", position) if name is None else str(name) for position, name in names]
     owners = {position: number for number, group in enumerate(batch.groups(group_size)) for position in group}
     return [owners[position] for position in range(len(batch))]
 

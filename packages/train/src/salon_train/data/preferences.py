@@ -147,7 +147,11 @@ def _preference(row: TableRow, folder: Path) -> Preference:
         _check_digest(row, side, path)
     if _one(files[0]) == _one(files[1]):
         raise row.problem("is the picture that was chosen:", "rejected", value=names[1])
-    chosen, rejected, ties = (_count(row, name) for name in _VOTES) if _VOTES[0] in row.cells else (1.0, 0.0, 0.0)
+    there = [name for name in _VOTES if name in row.cells]
+    if there and _VOTES[0] not in there:
+        hint = "A row has all of its votes, or none of these columns: then it is one vote."
+        raise row.problem(f"is missing, and there is {there[0]}", _VOTES[0], hint=hint)
+    chosen, rejected, ties = (_count(row, name) for name in _VOTES) if there else (1.0, 0.0, 0.0)
     if not chosen + rejected + ties > 0.0:
         raise row.problem("a pair needs votes, not", _VOTES[0], value=row.cells.get(_VOTES[0]))
     split = row.text("split", allowed=SPLITS) if "split" in row.cells else SPLITS[0]

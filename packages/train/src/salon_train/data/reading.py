@@ -191,7 +191,7 @@ class _Gathered:
         if isinstance(row, UnusableRow):
             self._refuse(row)
             return
-        key = row.sha256 or row.example.example_id
+        key = row.sha256 or _file_of(row.example)
         places = self._by_picture.setdefault(key, [])
         earlier = [self.rows[place] for place in places if place in self.rows]
         if key in self._spoiled or any(not _agree(other.example, row.example) for other in earlier):
@@ -225,6 +225,11 @@ class _Gathered:
                 raise InputError(row.problem, source=row.source, row=row.number, column=row.column, value=row.value)
             hint = f"The first: {self.first[0]}"
             raise InputError(f"more than {self._most:,} rows cannot be used; reading stopped", source=row.source, hint=hint)
+
+
+def _file_of(example: TrainingExample) -> str:
+    """Return the place of a picture: in folders of their own, two files may have pictures of one name."""
+    return example.example_id if isinstance(example.image, bytes) else str(example.image.absolute())
 
 
 def _agree(one: TrainingExample, other: TrainingExample) -> bool:
