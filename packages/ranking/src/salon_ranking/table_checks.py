@@ -171,6 +171,11 @@ class CheckedTable:
         return replace(self, frame=self.frame.with_columns(usable))
 
 
+def named(text: pl.Expr) -> pl.Expr:
+    """Return names; null where they are blank."""
+    return pl.when(text.str.strip_chars() != "").then(text)
+
+
 def absent_values(column: pl.Series) -> pl.Series:
     """Return where a column is null or blank."""
     return column.is_null() | (column.str.strip_chars() == "" if column.dtype == pl.String else False)

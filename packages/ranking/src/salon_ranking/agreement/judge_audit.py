@@ -28,7 +28,7 @@ from salon_ranking.correction.pairing import KEYS, common_key, oriented
 from salon_ranking.files import Frame, as_lazy
 from salon_ranking.leaderboard.board import NOT_GIVEN
 from salon_ranking.options import Confidence, checked
-from salon_ranking.table_checks import absent_values
+from salon_ranking.table_checks import absent_values, named
 from salon_ranking.uncertainty.means import Ends, ratio_with_interval
 from salon_taxonomy.enums import Winner
 
@@ -243,13 +243,7 @@ def clustered(frame: pl.DataFrame, cluster: str | None = None) -> tuple[pl.DataF
     has_prompts = "prompt_id" in frame.columns and not absent_values(frame["prompt_id"]).all()
     cluster = cluster or ("prompt_id" if has_prompts else "battle_id")
     alone = pl.concat_str(pl.lit("\x1f"), pl.col("battle_id"))  # a row without a cluster is one of its own
-    return frame.with_columns(_named(cluster).fill_null(alone).alias(CLUSTER)), cluster
-
-
-def _named(column: str) -> pl.Expr:
-    """Return names as text; null where they are blank."""
-    name = pl.col(column).cast(pl.String)
-    return pl.when(name.str.strip_chars() != "").then(name)
+    return frame.with_columns(named(pl.col(cluster).cast(pl.String)).fill_null(alone).alias(CLUSTER)), cluster
 
 
 def with_verdicts(frame: pl.DataFrame, source: str) -> pl.DataFrame:
@@ -297,7 +291,7 @@ def checked_pairs(
     for name, may_miss in (("battle_id", False), ("winner", False), ("verdict", True)):
         known = pl.col(name).is_not_null() if name == "battle_id" else pl.col(name).is_in(_WORDS)
         _refuse(frame, name, known.fill_null(False) | (pl.col(name).is_null() & may_miss), source, _WORDS)
-    judge = _named("judge") if "judge" in frame.columns else pl.lit("judge")
+    judge = named(pl.col("judge").cast(pl.String)) if "judge" in frame.columns else pl.lit("judge")
     side = pl.col("side_a_shown").cast(pl.String) if "side_a_shown" in frame.columns else pl.lit(None, dtype=pl.String)
     frame = frame.with_columns(judge=judge.fill_null("judge"), side_a_shown=side)
     _refuse(frame, "side_a_shown", pl.col("side_a_shown").is_null() | pl.col("side_a_shown").is_in(["left", "right"]), source)

@@ -17,6 +17,7 @@ from salon_ranking.leaderboard.ranking import ranked
 from salon_ranking.models.league import components_of
 from salon_ranking.models.ratings import fitted
 from salon_ranking.options import takes_battles, with_options
+from salon_ranking.table_checks import named
 
 _GROUP = "__group"
 
@@ -145,13 +146,9 @@ def groups_of(battles: Battles, column: str) -> dict[str, Battles]:
 def _values(column: str, dtype: pl.DataType) -> pl.Expr:
     """Return the column as text, or as lists of text without repeated values; null and blank names are not given."""
     if isinstance(dtype, pl.List | pl.Array):
-        values = pl.col(column).cast(pl.List(pl.String)).list.eval(_or_not_given(pl.element())).list.unique()
+        values = pl.col(column).cast(pl.List(pl.String)).list.eval(named(pl.element()).fill_null(NOT_GIVEN)).list.unique()
         return pl.when(values.list.len() > 0).then(values).otherwise(pl.lit([NOT_GIVEN]))
-    return _or_not_given(pl.col(column).cast(pl.String))
-
-
-def _or_not_given(name: pl.Expr) -> pl.Expr:
-    return pl.when(name.str.strip_chars() != "").then(name).otherwise(pl.lit(NOT_GIVEN))
+    return named(pl.col(column).cast(pl.String)).fill_null(NOT_GIVEN)
 
 
 def _is_in_group(column: str, dtype: pl.DataType, name: str) -> pl.Expr:

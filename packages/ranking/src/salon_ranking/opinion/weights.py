@@ -33,6 +33,7 @@ from salon_ranking.opinion.errors import WeightsError
 from salon_ranking.opinion.logistic import Integers, LogisticFit, degrees_of, fit_logistic, win_probability
 from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.options import Confidence, takes_battles
+from salon_ranking.table_checks import named
 from salon_ranking.uncertainty.student import two_sided_quantiles
 
 Floats = NDArray[np.float64]
@@ -260,8 +261,7 @@ def _votes(
 
 def _or_not_given(column: str) -> pl.Expr:
     """Return a column of names; a missing or blank one is ``(not given)``, as in ratings."""
-    name = pl.col(column).cast(pl.String).str.strip_chars()
-    return pl.when(name != "").then(name).otherwise(pl.lit(NOT_GIVEN))
+    return named(pl.col(column).cast(pl.String).str.strip_chars()).fill_null(NOT_GIVEN)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from salon_ranking.battles.vote_formats import VoteFormat, format_of
 from salon_ranking.errors import BattleError, Wrong
 from salon_ranking.files import Frame, as_lazy, reading, scan
 from salon_ranking.options import checked
-from salon_ranking.table_checks import TRUTH, RowCheck, all_wrong, truth_of, wrong_rows
+from salon_ranking.table_checks import TRUTH, RowCheck, all_wrong, named, truth_of, wrong_rows
 from salon_taxonomy.enums import Mode, Side, Winner
 
 REQUIRED = ("rater_id", "model_a", "model_b", "winner")
@@ -198,7 +198,7 @@ def _parsed(name: str, dtype: pl.DataType) -> pl.Expr:
         )
         return pl.coalesce(zoned, naive).alias(name)
     if name in MADE:
-        return pl.when(text.str.strip_chars() != "").then(text).alias(name)
+        return named(text).alias(name)
     return text
 
 
