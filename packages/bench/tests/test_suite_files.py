@@ -184,6 +184,18 @@ def test_a_question_whose_parent_is_no_counts_as_no_and_is_not_asked(folder: Pat
     assert records["legible"].value == 0.0
 
 
+def test_a_question_without_cascade_may_need_one_that_was_not_asked(folder: Path) -> None:
+    """The parent counts as no because of its own parent; it was not answered by no."""
+    further = '\n[[question]]\nid = "neat"\nask = "Is it neat?"\nanswer = "yes/no"\nneeds = ["legible"]\ncascade = false\n'
+    (folder / "posters.toml").write_text(DECLARED + further)
+    for said, value in (("yes", 1.0), ("no", 0.0)):
+        records, inquiries = examined(folder, ["Answer: no", "Answer: 2", "photo", f"Answer: {said}"])
+        assert inquiries == ["poster", "beauty", "medium", "neat"]
+        assert (records["legible"].value, records["neat"].value) == (0.0, value)
+    records, _ = examined(folder, ["Answer: yes", "no idea", "Answer: 2", "photo", "Answer: yes"])
+    assert records["neat"].unscored_reason == "malformed"
+
+
 def cases_of(folder: Path, file: str = "posters.toml") -> tuple[Any, list[Case]]:
     suite = suite_named(str(folder / file))
     prompts = suite.prompts(folder / "prompts.csv")
