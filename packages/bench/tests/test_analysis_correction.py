@@ -14,7 +14,7 @@ from salon_bench.runs.score_rows import frame_of, read_marks, read_scores
 from salon_ranking import correct_means
 from salon_store import ResultStore
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.records import Score
+from salon_taxonomy.records import Generation, Score
 
 
 def score(number: int, value: float | None, **names: str | None) -> Score:
@@ -160,6 +160,23 @@ def test_drawn_pictures_come_back_with_their_chances(tmp_path: Path) -> None:
     assert "60 of 120 marks are of pictures that were not drawn" in output
     code, output = call(tmp_path / "scores.parquet", "--people", marks, "--drawn", marks, "--probability", "p")
     assert "give either --probability or --drawn" in output
+
+
+def test_drawn_pictures_of_several_stores_have_their_samples(tmp_path: Path) -> None:
+    runs = []
+    for number, name in enumerate(("one", "two")):
+        own = {"run_id": name, "judge": name, "generation_id": f"g-{name}", "prompt_id": f"p-{name}", "subject_model": name}
+        named = {"generation_id": f"g-{name}", "prompt_id": f"p-{name}", "model": name, "uri": "a.png", "sha256": "0" * 64}
+        picture = Generation(sample=number, **named)
+        with ResultStore.open(tmp_path / name) as store:
+            store.append("scores", [score(number, 1.0, **own)], run_id=name)
+            store.append("generations", [picture], run_id=name)
+        runs.append(f"{tmp_path / name}#{name}")
+    words = ["draw", *runs, "--count", "2", "--store", str(tmp_path / "none"), "--output", str(tmp_path / "drawn.csv")]
+    done = CliRunner().invoke(results, words)
+    assert done.exit_code == 0, done.output
+    drawn = pl.read_csv(tmp_path / "drawn.csv")
+    assert sorted(drawn.select("model", "sample").rows()) == [("one", 0), ("two", 1)]
 
 
 def test_doubt_is_how_far_judges_lie_apart_or_a_chance_near_a_half() -> None:
