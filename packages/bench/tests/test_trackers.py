@@ -49,6 +49,16 @@ def test_a_run_has_every_number_with_its_interval_and_its_facts(store: Path) -> 
         tracked_runs(store, [])
 
 
+def test_groups_whose_names_no_tracker_takes_keep_numbers_of_their_own(tmp_path: Path) -> None:
+    made = VerdictStore(tmp_path)
+    values = {(group, "p", "value"): float(number) for number, group in enumerate(("plain", "人物", "风景", "a(b", "a)b"), 1)}
+    made.run("signs", values, suite="inspect_ai:cats")
+    (run,) = tracked_runs(made.path, ["signs"])
+    groups = {name: value for name, value in run.numbers.items() if name.startswith("value/") and "/all" not in name}
+    assert sorted(groups.values()) == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert "value/plain" in groups and all(name.isascii() for name in groups)
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 def test_mlflow_has_each_run_once(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

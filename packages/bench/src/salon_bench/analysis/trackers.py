@@ -69,9 +69,13 @@ def tracked_runs(store: StoreAddress, run_ids: Sequence[str]) -> list[TrackedRun
 
 
 def _metric_name(metric: str, group: str | None) -> str:
-    """Return a name of the signs that every tracker takes: letters, digits, ``_ - . / `` and spaces."""
+    """Return a name of the signs that every tracker takes: letters, digits, ``_ - . / `` and spaces.
+
+    A name with other signs ends in a digest, so that two of them stay two.
+    """
     text = f"{metric}/{group or 'all'}"
-    return "".join(sign if sign.isascii() and (sign.isalnum() or sign in "_-./ ") else "_" for sign in text)
+    name = "".join(sign if sign.isascii() and (sign.isalnum() or sign in "_-./ ") else "_" for sign in text)
+    return name if name == text else f"{name}-{digest('metric', text, length=6)}"
 
 
 def log_to_mlflow(runs: Sequence[TrackedRun], folder: Path, project: str) -> None:
