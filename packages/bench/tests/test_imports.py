@@ -291,6 +291,11 @@ def test_yes_and_no_count_in_any_case_as_in_inspect_ai(tmp_path: Path) -> None:
     assert _values(tmp_path / "results", done.run_id) == {(word, "right"): value for word, value in said.items()}
 
 
+def test_a_folder_that_is_named_like_a_log_is_passed_over(tmp_path: Path) -> None:
+    path = _written(tmp_path, _inspect(), "logs/old.eval/run.json/a.json")
+    assert log_files([tmp_path / "logs"]) == [path]
+
+
 def test_the_command_imports_a_folder_and_says_what_was_left_out(tmp_path: Path) -> None:
     _written(tmp_path, {**_inspect(), "status": "error"}, "logs/a.json")
     _written(tmp_path, {"unrelated": 1}, "logs/b.json")
