@@ -187,6 +187,8 @@ def test_several_views_become_one_table_with_their_names() -> None:
     joined = joined_views(titled, ["one", "two"], "of").chart
     assert joined is not None and (joined.title, joined.reference) == ("Elo", 0.5)
     assert [row.name for row in joined.rows] == ["one: x", "two: x"]
+    later = joined_views([ResultView("", titled[0].table), titled[1]], ["one", "two"], "of").chart
+    assert later is not None and (later.title, [row.name for row in later.rows]) == ("Rise", ["two: x"])
 
 
 def test_the_chart_of_nothing_and_of_equal_values_can_be_drawn() -> None:
