@@ -172,6 +172,18 @@ def test_intervals_end_where_values_end(folder: Path) -> None:
     assert (ends["overall"], ends["beauty"]) == (1.0, 5.0)
 
 
+def test_no_heading_calls_the_intervals_of_another_confidence_95_percent(folder: Path) -> None:
+    (folder / "posters.toml").write_text(DECLARED.replace('overall = "mean"', 'overall = "mean"\nconfidence = 0.8'))
+    with serving(Script(rule=answer)) as server:
+        run_id = report_of(run("./posters.toml", server.url))["run_id"]
+    for words in (("report", run_id), ("leaderboard", "./posters.toml")):
+        assert salon("results", *words, "--output", "page.html").exit_code == 0
+        page = (folder / "page.html").read_text()
+        assert "80% intervals" in page and "95%" not in page
+    assert salon("results", "report", run_id, "--output", "numbers.md").exit_code == 0
+    assert "95%" not in (folder / "numbers.md").read_text()
+
+
 def test_a_question_whose_parent_is_no_counts_as_no_and_is_not_asked(folder: Path) -> None:
     records, inquiries = examined(folder, ["Answer: no", "Answer: 2", "photo"])
     assert inquiries == ["poster", "beauty", "medium"]

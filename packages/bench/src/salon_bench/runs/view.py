@@ -54,7 +54,7 @@ class SubjectSummary(ShownResult):
 def numbers_view(header: str, summary: Summary) -> ResultView:
     """Return a suite's numbers as a table, and those that have an interval as a chart."""
     rows = summary.table.to_dicts()
-    columns = ("number", "of", "value", "95% interval", "scored", "unscored")
+    columns = ("number", "of", "value", "interval", "scored", "unscored")
     cells = [
         (
             row["metric"],
@@ -81,7 +81,7 @@ def _chart(rows: "Sequence[Mapping[str, Any]]") -> ForestPlot | None:
         for row in rows
         if row.get("ci_low") is not None
     ]
-    return ForestPlot("Value with its 95% interval", drawn) if drawn else None
+    return ForestPlot("Value with its interval", drawn) if drawn else None
 
 
 def number_text(value: float | None) -> str:
