@@ -229,6 +229,16 @@ def test_lost_questions_are_unscored_for_good_when_that_is_allowed(store: Path) 
     assert totals(store, planned).count(None) == 1
 
 
+def test_a_question_without_a_reply_of_a_run_that_was_stopped_is_asked_again_and_counts(store: Path) -> None:
+    planned = plan(3)
+    lost = Numbers(lambda question, times: Reply("", CallStatus.UNREACHABLE) if "prompt 0" in question.text else None)
+    stopped = go(planned, lost, store, keep_lost=True, limits=RunLimits(calls=2), pace=Pace(1, 0))
+    assert (stopped.complete, stopped.progress.done, stopped.progress.open) == (False, 0, 1)
+    assert RunView(store, planned.plan.run_id).scores.is_empty()
+    assert go(planned, Numbers(), store, keep_lost=True).complete
+    assert totals(store, planned) == [3.0] * 3
+
+
 @for_each("usage", [Usage(), Usage(10, None, 0.1), Usage(None, 3, 0.1)])
 def test_a_limit_on_tokens_stops_at_the_first_reply_of_a_judge_that_reports_none(tmp_path: Path, usage: Usage) -> None:
     planned = plan(4)
