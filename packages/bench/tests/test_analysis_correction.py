@@ -128,6 +128,9 @@ def test_what_is_wrong_is_said_before_anything_is_written(tmp_path: Path) -> Non
     refused("there is no such file", people=tmp_path / "no.csv")
     (tmp_path / "twice.csv").write_text(marks.read_text() + marks.read_text().splitlines()[1] + "\n")
     refused("marked a picture twice", people=tmp_path / "twice.csv")
+    again = marks.read_text().splitlines()[1].removesuffix("0.25") + "0.5"
+    (tmp_path / "twice.csv").write_text(f"{marks.read_text()}{again}\n")
+    refused("marked a picture twice", "--probability", "chance", people=tmp_path / "twice.csv")
     (tmp_path / "empty.csv").write_text("prompt_id,model,rater_id,value\n")
     refused("there is no mark", people=tmp_path / "empty.csv")
     (tmp_path / "few.csv").write_text("\n".join(marks.read_text().splitlines()[:11]) + "\n")
