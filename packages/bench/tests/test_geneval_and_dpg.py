@@ -320,6 +320,22 @@ BAD_METADATA = [
         '{"tag": "position", "prompt": "x", "include": [{"class": "dog", "count": 1, "position": ["under", 0]}]}',
         r"\['under', 0\] \(allowed: left of, right of, above, below\)",
     ),
+    *(
+        (f'{{"tag": "colors", "prompt": "x", "include": {value}}}', f"column 'include': must be a list of .* {value.title()}")
+        for value in ("5", "true")
+    ),
+    *(
+        (
+            '{"tag": "position", "prompt": "x", "include": [{"class": "cat", "count": 1}, '
+            f'{{"class": "dog", "count": 1, "position": {value}}}]}}',
+            message,
+        )
+        for value, message in (
+            ('[["above"], 0]', r"a position is a word and the place of a clause, not \[\['above'\], 0\]"),
+            ('["above", 0.0]', r"an earlier clause, not 0\.0"),
+            ('["above", "0"]', "an earlier clause, not '0'"),
+        )
+    ),
 ]
 HEAD = "item_id,text,proposition_id,dependency,tuple,question_natural_language\n"
 BAD_QUESTIONS = [
