@@ -711,6 +711,24 @@ def test_prompts_and_pictures_come_from_a_folder_too(folder: Path) -> None:
         suite.prompts(None)
 
 
+@pytest.mark.parametrize(
+    ("cells", "column"),
+    [
+        ({"caf\u00e9": 1, "cafe\u0301": 2}, "cafe\u0301"),
+        ({"more": [{"caf\u00e9": 1, "cafe\u0301": 2}]}, "more"),
+        ({"prompt_id": True}, "prompt_id"),
+    ],
+)
+def test_a_row_of_prompts_that_cannot_be_told_apart_or_named_is_left_out_by_its_column(
+    folder: Path, cells: dict[str, object], column: str
+) -> None:
+    rows = [{"prompt": "a fair", "words": "FAIR", "style": "bold", **more} for more in ({}, cells)]
+    (folder / "prompts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    prompts = suite_named("./posters.toml").prompts(folder / "prompts.jsonl")
+    assert [item.prompt.prompt_id for item in prompts] == ["0001"]
+    assert [bad.error.column for bad in prompts.left_out] == [column]  # type: ignore[attr-defined]
+
+
 RELEASED_WISE = 0.49349999999999994
 """The mean that WISE_legacy/Calculate.py of PKU-YuanGroup/WISE gives for the 400 cultural prompts with these marks."""
 WISE = Path(__file__).resolve().parents[3] / "examples" / "suites" / "wise.toml"
