@@ -12,6 +12,7 @@ from salon_bench.analysis.export import exported
 from salon_bench.analysis.leaderboard import leaderboards
 from salon_bench.analysis.panel import judge_together
 from salon_bench.runs.plan import LoadedPlan, SubjectModel, planned
+from salon_bench.runs.rescore import rescore
 from salon_bench.runs.score_rows import read_scores
 from salon_bench.runs.status import RunState, run_status, run_statuses
 from salon_bench.runs.suite_runner import execute
@@ -105,6 +106,15 @@ def test_shards_are_read_as_one_run_by_everything_once_all_are_finished(files: P
     assert read_scores([whole_id], store).height == 28
     with pytest.raises(InputError, match="made of shards"):
         _ = views[0].plan
+
+
+def test_shards_whose_replies_were_read_again_have_their_replies_together(files: Path) -> None:
+    store = files / "results"
+    for place in (1, 2):
+        asyncio.run(rescore(plan(files, (place, 2)), judged(files, (place, 2)), store))
+    whole = RunView(store, str(plan(files, (1, 2)).plan.whole_id))
+    assert all("+rescore-" in part for part in whole.status.parts)
+    assert (whole.scores.height, whole.calls.height, set(whole.calls["run_id"])) == (28, 28, {whole.run_id})
 
 
 def test_shards_of_other_prompts_or_another_count_are_other_runs(files: Path) -> None:
