@@ -24,6 +24,7 @@ from salon_bench.cli.progress_bar import Bar
 from salon_bench.runs import checkpoint as checkpoint_module
 from salon_bench.runs.checkpoint import RunCheckpoint
 from salon_bench.runs.plan import LoadedPlan, RunPlan, SubjectModel
+from salon_bench.runs.plan import planned as planned_of
 from salon_bench.runs.progress import RunProgress
 from salon_bench.runs.session import FinishedError, SessionResult, stop_on_signals
 from salon_bench.runs.status import RunState, run_status
@@ -537,6 +538,17 @@ def test_bad_pictures_are_unscored_without_a_call_and_missing_ones_too(store: Pa
     generation = ResultStore.open(store).read("generations").collect().row(0, named=True)
     assert (generation["width"], generation["prompt_id"]) == (8, "p00001")
     assert generation["generation_id"] in set(rows["generation_id"])
+
+
+def test_two_bad_samples_of_a_prompt_are_two_rows(store: Path, tmp_path: Path) -> None:
+    for sample in (0, 1):
+        (tmp_path / f"p00000.{sample}.png").write_bytes(b"no picture" * (sample + 1))
+    Image.new("RGB", (8, 8)).save(tmp_path / "p00000.2.png")
+    suite = NumberSuite(1, with_pictures=True)
+    made = planned_of(suite, [SubjectModel("subject", tmp_path)], Numbers())
+    assert go(made, Numbers(), store).progress.done == 3
+    rows = RunView(store, made.plan.run_id).rows("scores").filter(dimension="total")
+    assert Counter(rows["unscored_reason"]) == {"bad_media": 2, None: 1}
 
 
 def test_a_watcher_is_told_how_it_goes(store: Path) -> None:
