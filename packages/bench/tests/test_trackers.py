@@ -75,6 +75,10 @@ def test_mlflow_has_each_run_once(store: Path, tmp_path: Path, monkeypatch: pyte
     assert found.data.metrics == pytest.approx(dict(runs[0].numbers))
     assert found.data.params == dict(runs[0].facts)
     assert found.info.status == "FINISHED"
+    client.update_run(found.info.run_id, status="RUNNING")  # as where the logging was interrupted
+    log_to_mlflow(runs, tmp_path, "salon")
+    again = client.search_runs([client.get_experiment_by_name("salon").experiment_id])
+    assert sorted(run.info.status for run in again) == ["FINISHED", "RUNNING"]
 
 
 @pytest.mark.slow
@@ -129,6 +133,7 @@ def test_mlflow_gets_every_number_once_in_batches_that_it_takes_and_the_facts_wi
             return f"experiment {name}"
 
         def search_runs(self, experiments: list[str], query: str) -> list[str]:
+            assert "attributes.status = 'FINISHED'" in query, "one that was interrupted lacks numbers"
             return ["there"] if "'old'" in query else []
 
         def create_run(self, experiment: str, **options: object) -> SimpleNamespace:

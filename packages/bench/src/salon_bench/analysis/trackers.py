@@ -79,7 +79,7 @@ def _metric_name(metric: str, group: str | None) -> str:
 
 
 def log_to_mlflow(runs: Sequence[TrackedRun], folder: Path, project: str) -> None:
-    """Write runs to MLflow: parameters, metrics and a tag with their key. A run that is there already is left as it is.
+    """Write runs to MLflow: parameters, metrics and a tag with their key. A finished run that is there is left as it is.
 
     MLflow 3 writes and reads a store of files only where ``MLFLOW_ALLOW_FILE_STORE`` is ``true``; ``mlflow migrate-filestore``
     turns it into a database.
@@ -101,8 +101,8 @@ def log_to_mlflow(runs: Sequence[TrackedRun], folder: Path, project: str) -> Non
         raise InputError(f"MLflow refuses ({str(error).splitlines()[0][:120]})", source=folder, hint=hint) from error
     known = client.get_experiment_by_name(project)
     experiment = client.create_experiment(project) if known is None else known.experiment_id
-    for run in runs:
-        if client.search_runs([experiment], f"tags.`salon.key` = '{run.key}'"):
+    for run in runs:  # one that was not finished, as its logging was interrupted, lacks numbers
+        if client.search_runs([experiment], f"tags.`salon.key` = '{run.key}' and attributes.status = 'FINISHED'"):
             continue
         tags = {"salon.key": run.key, "mlflow.runName": run.name}
         created = client.create_run(experiment, start_time=run.started_ms, tags=tags)
