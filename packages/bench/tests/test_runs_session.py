@@ -26,6 +26,7 @@ from salon_bench.runs.checkpoint import RunCheckpoint
 from salon_bench.runs.plan import LoadedPlan, RunPlan, SubjectModel
 from salon_bench.runs.plan import planned as planned_of
 from salon_bench.runs.progress import RunProgress
+from salon_bench.runs.rescore import rescore
 from salon_bench.runs.session import FinishedError, SessionResult, stop_on_signals
 from salon_bench.runs.status import RunState, run_status
 from salon_bench.runs.suite_runner import Pace, execute
@@ -538,6 +539,19 @@ def test_bad_pictures_are_unscored_without_a_call_and_missing_ones_too(store: Pa
     generation = ResultStore.open(store).read("generations").collect().row(0, named=True)
     assert (generation["width"], generation["prompt_id"]) == (8, "p00001")
     assert generation["generation_id"] in set(rows["generation_id"])
+
+
+def test_a_run_that_was_rescored_is_rescored_by_the_first_ones_replies(store: Path) -> None:
+    first = plan(3)
+    assert go(first, Numbers(), store).complete
+    run_id, rescored = first.plan.run_id, []
+    for version in ("2", "3"):
+        again = plan(suite=NumberSuite(3, version=version))
+        rescored.append(asyncio.run(rescore(again, rescored[-1].run_id if rescored else run_id, store)))
+    assert [(each.changes.same, each.changes.now_unscored) for each in rescored] == [(6, 0)] * 2
+    assert [each.run_id.count("+rescore-") for each in rescored] == [1, 1]
+    with pytest.raises(FinishedError):
+        asyncio.run(rescore(plan(suite=NumberSuite(3, version="3")), rescored[-1].run_id, store))
 
 
 def test_two_bad_samples_of_a_prompt_are_two_rows(store: Path, tmp_path: Path) -> None:
