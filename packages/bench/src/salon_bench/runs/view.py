@@ -170,7 +170,7 @@ class RunView:
         """Its rows of ``judge_calls``; a rescored run has those of the run whose replies were read again."""
         import polars as pl
 
-        if self.is_of_shards and any(RESCORED in part for part in self._ids):
+        if self._is_of_shards and any(RESCORED in part for part in self._ids):
             calls = pl.concat([RunView(self.store, part).calls for part in self._ids])
             return calls.with_columns(run_id=pl.lit(self.run_id))
         rows = self.rows("judge_calls")
@@ -223,7 +223,7 @@ class RunView:
         import polars as pl
 
         rows: pl.DataFrame = self.read(table).filter(pl.col("run_id").is_in(self._ids)).collect()
-        if self.is_of_shards:
+        if self._is_of_shards:
             rows = rows.with_columns(run_id=pl.lit(self.run_id))
         return rows.sort(_ORDERS[table], maintain_order=True) if table in _ORDERS else rows
 
@@ -282,7 +282,7 @@ class RunView:
         )
 
     @property
-    def is_of_shards(self) -> bool:
+    def _is_of_shards(self) -> bool:
         """Whether its rows are those of several shards."""
         return self._ids != [self.run_id]
 
