@@ -14,7 +14,7 @@ from salon_bench.runs.score_rows import frame_of, read_marks, read_scores
 from salon_ranking import correct_means
 from salon_store import ResultStore
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.records import Score
+from salon_taxonomy.records import Generation, Score
 
 
 def score(number: int, value: float | None, **names: str | None) -> Score:
@@ -128,6 +128,9 @@ def test_what_is_wrong_is_said_before_anything_is_written(tmp_path: Path) -> Non
     refused("there is no such file", people=tmp_path / "no.csv")
     (tmp_path / "twice.csv").write_text(marks.read_text() + marks.read_text().splitlines()[1] + "\n")
     refused("marked a picture twice", people=tmp_path / "twice.csv")
+    again = marks.read_text().splitlines()[1].removesuffix("0.25") + "0.5"
+    (tmp_path / "twice.csv").write_text(f"{marks.read_text()}{again}\n")
+    refused("marked a picture twice", "--probability", "chance", people=tmp_path / "twice.csv")
     (tmp_path / "empty.csv").write_text("prompt_id,model,rater_id,value\n")
     refused("there is no mark", people=tmp_path / "empty.csv")
     (tmp_path / "few.csv").write_text("\n".join(marks.read_text().splitlines()[:11]) + "\n")
@@ -160,6 +163,23 @@ def test_drawn_pictures_come_back_with_their_chances(tmp_path: Path) -> None:
     assert "60 of 120 marks are of pictures that were not drawn" in output
     code, output = call(tmp_path / "scores.parquet", "--people", marks, "--drawn", marks, "--probability", "p")
     assert "give either --probability or --drawn" in output
+
+
+def test_drawn_pictures_of_several_stores_have_their_samples(tmp_path: Path) -> None:
+    runs = []
+    for number, name in enumerate(("one", "two")):
+        own = {"run_id": name, "judge": name, "generation_id": f"g-{name}", "prompt_id": f"p-{name}", "subject_model": name}
+        named = {"generation_id": f"g-{name}", "prompt_id": f"p-{name}", "model": name, "uri": "a.png", "sha256": "0" * 64}
+        picture = Generation(sample=number, **named)
+        with ResultStore.open(tmp_path / name) as store:
+            store.append("scores", [score(number, 1.0, **own)], run_id=name)
+            store.append("generations", [picture], run_id=name)
+        runs.append(f"{tmp_path / name}#{name}")
+    words = ["draw", *runs, "--count", "2", "--store", str(tmp_path / "none"), "--output", str(tmp_path / "drawn.csv")]
+    done = CliRunner().invoke(results, words)
+    assert done.exit_code == 0, done.output
+    drawn = pl.read_csv(tmp_path / "drawn.csv")
+    assert sorted(drawn.select("model", "sample").rows()) == [("one", 0), ("two", 1)]
 
 
 def test_doubt_is_how_far_judges_lie_apart_or_a_chance_near_a_half() -> None:

@@ -867,9 +867,28 @@ def test_order_names_and_other_measures_change_no_verdict_of_pictures_battles_or
         assert_frame_equal(by_itself.table.drop("p_worse"), together.table.filter(measure=name).drop("p_worse"), rel_tol=1e-12)
 
 
+def test_prompts_of_folders_without_a_battle_are_missing_whether_or_not_a_page_is_written(two_builds: Path):
+    (two_builds / "gate.toml").write_text("[measures.preferred]\nmargin = 0.2\n")
+    named = battles(4, 0, 2).with_columns(model_a=pl.lit("old"), model_b=pl.lit("new"))
+    ids = named["prompt_id"].unique().sort()
+    named = named.with_columns(pl.col("prompt_id").replace(dict(zip(ids, map(str, range(6)), strict=True))))
+    named.write_csv(two_builds / "battles.csv")
+    words = ("--battles", str(two_builds / "battles.csv"), "--format", "json")
+    alone, with_page = folders(two_builds, *words), folders(two_builds, *words, "--output", str(two_builds / "gate.html"))
+    rows = [json.loads(each.stdout)["rows"] for each in (alone, with_page)]
+    assert (rows[0], alone.exit_code) == (rows[1], with_page.exit_code)
+    assert (rows[0][0]["prompts"], rows[0][0]["unscored"]) == (6, 6)
+
+
 def test_battles_name_the_builds_as_their_folders(two_builds: Path):
     (two_builds / "gate.toml").write_text("[measures.preferred]\nmargin = 0.2\n")
     named = battles(60, 60, 60).with_columns(model_a=pl.lit("old"), model_b=pl.lit("new"))
+    for build in ("old", "new"):
+        first = (two_builds / build / "0.png").read_bytes()
+        for path in (two_builds / build).iterdir():
+            path.unlink()
+        for prompt in named["prompt_id"]:
+            (two_builds / build / f"{prompt}.png").write_bytes(first)
     named.write_csv(two_builds / "battles.csv")
     assert folders(two_builds, "--battles", str(two_builds / "battles.csv")).exit_code == 0
     named.with_columns(model_a=pl.lit("other")).write_csv(two_builds / "battles.csv")

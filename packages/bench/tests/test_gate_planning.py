@@ -19,7 +19,9 @@ from salon_bench.analysis.gate.planning import GateSizes, pilot_scores, plan_gat
 from salon_bench.analysis.gate.verdicts import one_sided_ends
 from salon_bench.runs.score_rows import frame_of
 from salon_console import main
+from salon_store import ResultStore
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.records import Generation, Score
 
 PASSING = ("better", "not worse")
 
@@ -134,6 +136,29 @@ def test_the_command_plans_from_runs_by_sample_and_from_tables(tmp_path: Path, m
     ):
         result = CliRunner().invoke(main, [*tables, *wrong])
         assert result.exit_code != 0 and problem in result.output
+
+
+def test_a_sample_that_a_run_lacks_moves_no_other_one_to_its_place(tmp_path: Path):
+    """The builds differ by the number of the prompt, from 0 to 11, alone."""
+    common = {"suite": "s", "task": "t", "dimension": "beauty", "subject_model": "m", "judge": "j", "judge_version": "1"}
+    with ResultStore.open(tmp_path) as store:
+        for build in ("base", "new"):
+            rows: list[Score] = []
+            pictures: list[Generation] = []
+            for prompt in range(12):
+                for sample in range(3):
+                    key = {"prompt_id": f"p{prompt}", "generation_id": f"{build}-{prompt}-{sample}"}
+                    value = 10.0 * sample + prompt * (build == "new")
+                    lost = build == "new" and sample == 2 and prompt % 2 == 0
+                    known = {"value": None, "unscored_reason": "bad_media"} if lost else {"value": value}
+                    rows.append(Score(run_id=build, **common, **key, **known))
+                    picture = Generation(**key, model="m", sample=sample, uri="a.png", sha256="0" * 64)
+                    pictures += [] if lost else [picture]
+            store.append("scores", rows, run_id=build)
+            store.append("generations", pictures, run_id=build)
+    base, new = (pilot_scores(build, tmp_path) for build in ("base", "new"))
+    found = plan_gate(base, new, [("beauty", MeasureRule(5.0))])
+    assert found.components.select("between", "within", "seeds").row(0) == (13.0, 0.0, 2)
 
 
 def test_a_plan_of_a_limit_is_the_pilots_own_build_and_one_changed_to_the_limit():

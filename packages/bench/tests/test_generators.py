@@ -331,6 +331,19 @@ def test_a_folder_of_other_pictures_is_refused_and_left_as_it_is(folder: Path, w
     (folder / "prompts.txt").write_text("".join(f"{prompt}\n" for prompt in PROMPTS))
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("sample", [1]), ("sample", "0"), ("prompt_id", ["a"]), ("path", 3), ("turn", None)]
+)
+def test_an_odd_line_of_a_manifest_is_named_and_left_as_it_is(folder: Path, key: str, value: object) -> None:
+    assert generate("--generator", "draw:0").exit_code == 0
+    rows = [*manifest(folder), {**manifest(folder)[0], key: value}]
+    content = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / "pictures" / MANIFEST).write_text(content)
+    refused = generate("--generator", "draw:0")
+    assert (refused.exit_code, f"line {len(rows)}, key '{key}': must be a" in refused.stderr) == (2, True), refused.output
+    assert (folder / "pictures" / MANIFEST).read_text() == content
+
+
 def test_a_generator_that_understands_nothing_is_not_asked_for_ever(folder: Path) -> None:
     (folder / "prompts.txt").write_text("a horse\n" * 50)
     failed = generate("--generator", "draw:")

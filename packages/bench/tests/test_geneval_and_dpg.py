@@ -137,6 +137,17 @@ def test_geneval_gives_the_released_scripts_verdicts_and_numbers_on_equal_replie
     assert round(100 * found["correct pictures", None]["value"], 2) == 56.67
 
 
+def test_a_prompt_whose_pictures_lack_verdicts_is_correct_by_another_picture_or_has_none(tmp_path: Path) -> None:
+    path = tmp_path / "evaluation_metadata.jsonl"
+    clauses = [{"class": "dog", "count": 1}]
+    path.write_text("\n".join(json.dumps({"tag": "single_object", "prompt": "a dog", "include": clauses}) for _ in range(4)))
+    suite = suite_named("geneval")
+    said = {"0001": ("yes", "who knows"), "0002": ("no", "who knows"), "0003": ("who knows", "who knows"), "0004": ("no", "no")}
+    rows = examined(suite, list(suite.prompts(path)), 2, lambda name, sample, step: said[name][sample])
+    line = lines_of(suite, rows)["correct prompts", None]
+    assert (line["value"], line["scored"], line["unscored"]) == (0.5, 2, 2)
+
+
 # --------------------------------------------------------------------------------------------- equal replies, DPG's script
 
 ITEMS = 12
@@ -319,6 +330,22 @@ BAD_METADATA = [
     (
         '{"tag": "position", "prompt": "x", "include": [{"class": "dog", "count": 1, "position": ["under", 0]}]}',
         r"\['under', 0\] \(allowed: left of, right of, above, below\)",
+    ),
+    *(
+        (f'{{"tag": "colors", "prompt": "x", "include": {value}}}', f"column 'include': must be a list of .* {value.title()}")
+        for value in ("5", "true")
+    ),
+    *(
+        (
+            '{"tag": "position", "prompt": "x", "include": [{"class": "cat", "count": 1}, '
+            f'{{"class": "dog", "count": 1, "position": {value}}}]}}',
+            message,
+        )
+        for value, message in (
+            ('[["above"], 0]', r"a position is a word and the place of a clause, not \[\['above'\], 0\]"),
+            ('["above", 0.0]', r"an earlier clause, not 0\.0"),
+            ('["above", "0"]', "an earlier clause, not '0'"),
+        )
     ),
 ]
 HEAD = "item_id,text,proposition_id,dependency,tuple,question_natural_language\n"

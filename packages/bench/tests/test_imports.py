@@ -283,6 +283,19 @@ def test_odd_values_of_a_log_cost_no_sample(tmp_path: Path) -> None:
     assert set(ResultStore.open(tmp_path / "results").read("prompts").collect()["text"]) == {"a\ufffd"}
 
 
+def test_yes_and_no_count_in_any_case_as_in_inspect_ai(tmp_path: Path) -> None:
+    said = {"Yes": 1.0, "TRUE": 1.0, "no": 0.0, "False": 0.0, "c": "off_menu", "0.25": 0.25}
+    samples = [{"id": word, "epoch": 1, "input": "?", "scores": {"right": {"value": word}}} for word in said]
+    spec = {"task": "cats", "model": "m", "scorers": [{"name": "right"}]}
+    done = import_log(read_log(_written(tmp_path, {"eval": spec, "samples": samples})), tmp_path / "results")
+    assert _values(tmp_path / "results", done.run_id) == {(word, "right"): value for word, value in said.items()}
+
+
+def test_a_folder_that_is_named_like_a_log_is_passed_over(tmp_path: Path) -> None:
+    path = _written(tmp_path, _inspect(), "logs/old.eval/run.json/a.json")
+    assert log_files([tmp_path / "logs"]) == [path]
+
+
 def test_the_command_imports_a_folder_and_says_what_was_left_out(tmp_path: Path) -> None:
     _written(tmp_path, {**_inspect(), "status": "error"}, "logs/a.json")
     _written(tmp_path, {"unrelated": 1}, "logs/b.json")

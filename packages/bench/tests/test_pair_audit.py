@@ -208,6 +208,16 @@ def test_a_wrong_pair_is_named_before_a_judge_is_asked(world: Path, cells: dict[
         assert server.stats.requests == 0
 
 
+def test_an_empty_id_of_a_pair_in_json_is_named(world: Path) -> None:
+    with (world / "pairs.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    rows[3]["battle_id"] = ""
+    (world / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = salon("bench", "audit", "scorer:./metrics.py:light", "--pairs", "pairs.jsonl")
+    assert (done.exit_code, "row 4, column 'battle_id': is empty" in done.stderr) == (2, True), done.output
+    assert not (world / "results").exists()
+
+
 def test_the_page_shows_the_wrong_pairs_alone_with_what_people_chose(world: Path) -> None:
     rows = rows_of(world / "pairs.csv")
     rows[2]["winner"] = "model_b"

@@ -19,18 +19,29 @@ def call(*arguments):
     return result
 
 
-@pytest.fixture
-def scores(tmp_path):
+def table(path, models=("m0",), judges=("j",)):
     rows = [
         Score(
-            run_id="r", suite="prism", task="style", subject_model=f"m{model}", prompt_id=f"p{prompt}",
-            generation_id=f"g{model}{prompt}", dimension=axis, value=float((model + prompt) % 11), judge="j",
+            run_id="r", suite="prism", task="style", subject_model=model, prompt_id=f"p{prompt}",
+            generation_id=f"g{model}{prompt}", dimension=axis, value=float(prompt % 11), judge=judge,
         )
-        for model in range(4) for prompt in range(5) for axis in ("alignment", "aesthetic")
+        for model in models for judge in judges for prompt in range(5) for axis in ("alignment", "aesthetic")
     ]  # fmt: skip
-    path = tmp_path / "scores.csv"
     frame_of(rows).write_csv(path)
     return path
+
+
+@pytest.fixture
+def scores(tmp_path):
+    return table(tmp_path / "scores.csv")
+
+
+def test_rows_of_several_models_or_judges_are_no_one_model(scores, tmp_path):
+    models, judges = table(tmp_path / "models.csv", ("m0", "m1")), table(tmp_path / "judges.csv", judges=("j", "k"))
+    with pytest.raises(InputError, match=r"column 'subject_model': the rows in English are of several: 'm0, m1'"):
+        call("bilingual", "--english", models, "--chinese", scores)
+    with pytest.raises(InputError, match=r"column 'judge': the rows in Chinese are of several: 'j, k'"):
+        call("bilingual", "--english", scores, "--chinese", judges)
 
 
 def test_bilingual_shows_what_has_no_value_as_a_dash(scores):

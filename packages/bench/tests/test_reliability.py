@@ -73,6 +73,16 @@ def test_an_item_without_a_verdict_is_left_out_for_all_or_counts_zero_and_is_cou
     assert (zero.means["a"], zero.left_out, zero.unscored["a"]) == (0.5, 0, 1)
 
 
+def test_the_order_of_rows_changes_nothing_where_a_prompt_is_in_several_tasks():
+    rows = frame(scores(drawn(3, items=40)))
+    other = rows.with_columns(task=pl.lit("count"), value=pl.col("value") * pl.col("prompt_id").cast(pl.Float64) / 7.0)
+    both = pl.concat([rows, other.filter(pl.col("prompt_id") < "020")])
+    [found, turned] = [score_tables(each, "s_rect")[0] for each in (both, both.reverse())]
+    assert found.strata == turned.strata
+    assert (found.values == turned.values).all()
+    assert compare(found, rounds=20, replicates=20) == compare(turned, rounds=20, replicates=20)
+
+
 def test_subjects_that_are_all_equal_have_no_ranking_to_be_stable():
     [table] = score_tables(frame(scores({"a": [0.5] * 4, "b": [0.5] * 4})), "s_rect")
     found = compare(table)

@@ -24,7 +24,9 @@ from salon_bench.cli.progress_bar import Bar
 from salon_bench.runs import checkpoint as checkpoint_module
 from salon_bench.runs.checkpoint import RunCheckpoint
 from salon_bench.runs.plan import LoadedPlan, RunPlan, SubjectModel
+from salon_bench.runs.plan import planned as planned_of
 from salon_bench.runs.progress import RunProgress
+from salon_bench.runs.rescore import rescore
 from salon_bench.runs.session import FinishedError, SessionResult, stop_on_signals
 from salon_bench.runs.status import RunState, run_status
 from salon_bench.runs.suite_runner import Pace, execute
@@ -227,6 +229,16 @@ def test_lost_questions_are_unscored_for_good_when_that_is_allowed(store: Path) 
     rows = RunView(store, planned.plan.run_id).rows("scores")
     assert set(rows.filter(rows["value"].is_null())["unscored_reason"]) == {"unreachable"}
     assert totals(store, planned).count(None) == 1
+
+
+def test_a_question_without_a_reply_of_a_run_that_was_stopped_is_asked_again_and_counts(store: Path) -> None:
+    planned = plan(3)
+    lost = Numbers(lambda question, times: Reply("", CallStatus.UNREACHABLE) if "prompt 0" in question.text else None)
+    stopped = go(planned, lost, store, keep_lost=True, limits=RunLimits(calls=2), pace=Pace(1, 0))
+    assert (stopped.complete, stopped.progress.done, stopped.progress.open) == (False, 0, 1)
+    assert RunView(store, planned.plan.run_id).scores.is_empty()
+    assert go(planned, Numbers(), store, keep_lost=True).complete
+    assert totals(store, planned) == [3.0] * 3
 
 
 @for_each("usage", [Usage(), Usage(10, None, 0.1), Usage(None, 3, 0.1)])
@@ -527,6 +539,30 @@ def test_bad_pictures_are_unscored_without_a_call_and_missing_ones_too(store: Pa
     generation = ResultStore.open(store).read("generations").collect().row(0, named=True)
     assert (generation["width"], generation["prompt_id"]) == (8, "p00001")
     assert generation["generation_id"] in set(rows["generation_id"])
+
+
+def test_a_run_that_was_rescored_is_rescored_by_the_first_ones_replies(store: Path) -> None:
+    first = plan(3)
+    assert go(first, Numbers(), store).complete
+    run_id, rescored = first.plan.run_id, []
+    for version in ("2", "3"):
+        again = plan(suite=NumberSuite(3, version=version))
+        rescored.append(asyncio.run(rescore(again, rescored[-1].run_id if rescored else run_id, store)))
+    assert [(each.changes.same, each.changes.now_unscored) for each in rescored] == [(6, 0)] * 2
+    assert [each.run_id.count("+rescore-") for each in rescored] == [1, 1]
+    with pytest.raises(FinishedError):
+        asyncio.run(rescore(plan(suite=NumberSuite(3, version="3")), rescored[-1].run_id, store))
+
+
+def test_two_bad_samples_of_a_prompt_are_two_rows(store: Path, tmp_path: Path) -> None:
+    for sample in (0, 1):
+        (tmp_path / f"p00000.{sample}.png").write_bytes(b"no picture" * (sample + 1))
+    Image.new("RGB", (8, 8)).save(tmp_path / "p00000.2.png")
+    suite = NumberSuite(1, with_pictures=True)
+    made = planned_of(suite, [SubjectModel("subject", tmp_path)], Numbers())
+    assert go(made, Numbers(), store).progress.done == 3
+    rows = RunView(store, made.plan.run_id).rows("scores").filter(dimension="total")
+    assert Counter(rows["unscored_reason"]) == {"bad_media": 2, None: 1}
 
 
 def test_a_watcher_is_told_how_it_goes(store: Path) -> None:

@@ -10,7 +10,9 @@ from PIL import Image
 from salon_bench.analysis.compare import compare
 from salon_bench.analysis.export import exported
 from salon_bench.analysis.leaderboard import leaderboards
+from salon_bench.analysis.panel import judge_together
 from salon_bench.runs.plan import LoadedPlan, SubjectModel, planned
+from salon_bench.runs.rescore import rescore
 from salon_bench.runs.score_rows import read_scores
 from salon_bench.runs.status import RunState, run_status, run_statuses
 from salon_bench.runs.suite_runner import execute
@@ -25,7 +27,10 @@ TRACKS = ("imagination", "entity", "text_rendering", "style", "affection", "comp
 class Length:
     """A judge whose score is made of the question."""
 
-    name, version = "length", "1"
+    version = "1"
+
+    def __init__(self, name: str = "length") -> None:
+        self.name = name
 
     async def ask(self, question: Question) -> Reply:
         """Answer."""
@@ -44,15 +49,29 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def plan(files: Path, shard: tuple[int, int] | None) -> LoadedPlan:
+def plan(files: Path, shard: tuple[int, int] | None, judge: str = "length") -> LoadedPlan:
     subject = SubjectModel("ours", files / "ours")
-    return planned(suite_named("prism"), [subject], Length(), prompts=files / "prompts.jsonl", shard=shard)
+    return planned(suite_named("prism"), [subject], Length(judge), prompts=files / "prompts.jsonl", shard=shard)
 
 
-def judged(files: Path, shard: tuple[int, int] | None) -> str:
-    made = plan(files, shard)
-    asyncio.run(execute(made, Length(), files / "results"))
+def judged(files: Path, shard: tuple[int, int] | None, judge: str = "length") -> str:
+    made = plan(files, shard, judge)
+    asyncio.run(execute(made, Length(judge), files / "results"))
     return made.plan.run_id
+
+
+def test_the_panels_of_shards_are_one_run_as_well(files: Path) -> None:
+    store, judges = files / "results", ("length", "width")
+    for place in (1, 2):
+        for judge in judges:
+            judged(files, (place, 2), judge)
+        judge_together([plan(files, (place, 2), judge).plan for judge in judges], store)
+        boards = {} if place == 1 else {board.judge: board for board in leaderboards(store, suite_named("prism"))}
+        begun = [each for each in run_statuses(store) if each.judge == "panel" and each.parts]
+        assert [each.state for each in begun] == [RunState.UNFINISHED if place == 1 else RunState.FINISHED]
+    (entry,) = boards["panel"].entries
+    assert (entry.run_id, entry.numbers.scored, len(entry.prompts)) == (begun[0].run_id, 28, 14)
+    assert RunView(store, begun[0].run_id).summaries()[0].scored == 28
 
 
 def test_shards_are_read_as_one_run_by_everything_once_all_are_finished(files: Path) -> None:
@@ -87,6 +106,15 @@ def test_shards_are_read_as_one_run_by_everything_once_all_are_finished(files: P
     assert read_scores([whole_id], store).height == 28
     with pytest.raises(InputError, match="made of shards"):
         _ = views[0].plan
+
+
+def test_shards_whose_replies_were_read_again_have_their_replies_together(files: Path) -> None:
+    store = files / "results"
+    for place in (1, 2):
+        asyncio.run(rescore(plan(files, (place, 2)), judged(files, (place, 2)), store))
+    whole = RunView(store, str(plan(files, (1, 2)).plan.whole_id))
+    assert all("+rescore-" in part for part in whole.status.parts)
+    assert (whole.scores.height, whole.calls.height, set(whole.calls["run_id"])) == (28, 28, {whole.run_id})
 
 
 def test_shards_of_other_prompts_or_another_count_are_other_runs(files: Path) -> None:

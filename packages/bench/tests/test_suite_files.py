@@ -172,6 +172,18 @@ def test_intervals_end_where_values_end(folder: Path) -> None:
     assert (ends["overall"], ends["beauty"]) == (1.0, 5.0)
 
 
+def test_no_heading_calls_the_intervals_of_another_confidence_95_percent(folder: Path) -> None:
+    (folder / "posters.toml").write_text(DECLARED.replace('overall = "mean"', 'overall = "mean"\nconfidence = 0.8'))
+    with serving(Script(rule=answer)) as server:
+        run_id = report_of(run("./posters.toml", server.url))["run_id"]
+    for words in (("report", run_id), ("leaderboard", "./posters.toml")):
+        assert salon("results", *words, "--output", "page.html").exit_code == 0
+        page = (folder / "page.html").read_text()
+        assert "80% intervals" in page and "95%" not in page
+    assert salon("results", "report", run_id, "--output", "numbers.md").exit_code == 0
+    assert "95%" not in (folder / "numbers.md").read_text()
+
+
 def test_a_question_whose_parent_is_no_counts_as_no_and_is_not_asked(folder: Path) -> None:
     records, inquiries = examined(folder, ["Answer: no", "Answer: 2", "photo"])
     assert inquiries == ["poster", "beauty", "medium"]
@@ -182,6 +194,18 @@ def test_a_question_whose_parent_is_no_counts_as_no_and_is_not_asked(folder: Pat
     assert records["overall"].unscored_reason == "malformed"
     records, _ = examined(folder, ["I have no idea", "Answer: no", "Answer: 2", "photo"])
     assert records["legible"].value == 0.0
+
+
+def test_a_question_without_cascade_may_need_one_that_was_not_asked(folder: Path) -> None:
+    """The parent counts as no because of its own parent; it was not answered by no."""
+    further = '\n[[question]]\nid = "neat"\nask = "Is it neat?"\nanswer = "yes/no"\nneeds = ["legible"]\ncascade = false\n'
+    (folder / "posters.toml").write_text(DECLARED + further)
+    for said, value in (("yes", 1.0), ("no", 0.0)):
+        records, inquiries = examined(folder, ["Answer: no", "Answer: 2", "photo", f"Answer: {said}"])
+        assert inquiries == ["poster", "beauty", "medium", "neat"]
+        assert (records["legible"].value, records["neat"].value) == (0.0, value)
+    records, _ = examined(folder, ["Answer: yes", "no idea", "Answer: 2", "photo", "Answer: yes"])
+    assert records["neat"].unscored_reason == "malformed"
 
 
 def cases_of(folder: Path, file: str = "posters.toml") -> tuple[Any, list[Case]]:
@@ -685,6 +709,24 @@ def test_prompts_and_pictures_come_from_a_folder_too(folder: Path) -> None:
     assert texts == ["(no prompt)", "a red cube", "(no prompt)", "(no prompt)"]
     with pytest.raises(InputError, match=r"names no prompts\n.*prompts = "):
         suite.prompts(None)
+
+
+@pytest.mark.parametrize(
+    ("cells", "column"),
+    [
+        ({"caf\u00e9": 1, "cafe\u0301": 2}, "cafe\u0301"),
+        ({"more": [{"caf\u00e9": 1, "cafe\u0301": 2}]}, "more"),
+        ({"prompt_id": True}, "prompt_id"),
+    ],
+)
+def test_a_row_of_prompts_that_cannot_be_told_apart_or_named_is_left_out_by_its_column(
+    folder: Path, cells: dict[str, object], column: str
+) -> None:
+    rows = [{"prompt": "a fair", "words": "FAIR", "style": "bold", **more} for more in ({}, cells)]
+    (folder / "prompts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    prompts = suite_named("./posters.toml").prompts(folder / "prompts.jsonl")
+    assert [item.prompt.prompt_id for item in prompts] == ["0001"]
+    assert [bad.error.column for bad in prompts.left_out] == [column]  # type: ignore[attr-defined]
 
 
 RELEASED_WISE = 0.49349999999999994

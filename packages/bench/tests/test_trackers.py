@@ -49,6 +49,16 @@ def test_a_run_has_every_number_with_its_interval_and_its_facts(store: Path) -> 
         tracked_runs(store, [])
 
 
+def test_groups_whose_names_no_tracker_takes_keep_numbers_of_their_own(tmp_path: Path) -> None:
+    made = VerdictStore(tmp_path)
+    values = {(group, "p", "value"): float(number) for number, group in enumerate(("plain", "人物", "风景", "a(b", "a)b"), 1)}
+    made.run("signs", values, suite="inspect_ai:cats")
+    (run,) = tracked_runs(made.path, ["signs"])
+    groups = {name: value for name, value in run.numbers.items() if name.startswith("value/") and "/all" not in name}
+    assert sorted(groups.values()) == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert "value/plain" in groups and all(name.isascii() for name in groups)
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 def test_mlflow_has_each_run_once(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,6 +75,10 @@ def test_mlflow_has_each_run_once(store: Path, tmp_path: Path, monkeypatch: pyte
     assert found.data.metrics == pytest.approx(dict(runs[0].numbers))
     assert found.data.params == dict(runs[0].facts)
     assert found.info.status == "FINISHED"
+    client.update_run(found.info.run_id, status="RUNNING")  # as where the logging was interrupted
+    log_to_mlflow(runs, tmp_path, "salon")
+    again = client.search_runs([client.get_experiment_by_name("salon").experiment_id])
+    assert sorted(run.info.status for run in again) == ["FINISHED", "RUNNING"]
 
 
 @pytest.mark.slow
@@ -119,6 +133,7 @@ def test_mlflow_gets_every_number_once_in_batches_that_it_takes_and_the_facts_wi
             return f"experiment {name}"
 
         def search_runs(self, experiments: list[str], query: str) -> list[str]:
+            assert "attributes.status = 'FINISHED'" in query, "one that was interrupted lacks numbers"
             return ["there"] if "'old'" in query else []
 
         def create_run(self, experiment: str, **options: object) -> SimpleNamespace:

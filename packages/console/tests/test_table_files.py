@@ -27,7 +27,7 @@ from salon_console.options import bootstrap_option, format_option
 from salon_console.output import as_json, cells, console_of
 from salon_console.shown_result import _NARROWEST, FittedTable, ResultView, ShownResult, _fitting, joined_views, table_text
 from salon_console.table_files import CHART_ENDINGS, RESULT_ENDINGS, TABLE_ENDINGS, Table, encoded, write_table
-from salon_console.table_rows import BadRow, read_each
+from salon_console.table_rows import BadRow, read_each, table_rows
 from salon_console.templates import _shown
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
@@ -187,6 +187,8 @@ def test_several_views_become_one_table_with_their_names() -> None:
     joined = joined_views(titled, ["one", "two"], "of").chart
     assert joined is not None and (joined.title, joined.reference) == ("Elo", 0.5)
     assert [row.name for row in joined.rows] == ["one: x", "two: x"]
+    later = joined_views([ResultView("", titled[0].table), titled[1]], ["one", "two"], "of").chart
+    assert later is not None and (later.title, [row.name for row in later.rows]) == ("Rise", ["two: x"])
 
 
 def test_the_chart_of_nothing_and_of_equal_values_can_be_drawn() -> None:
@@ -411,6 +413,16 @@ def test_json_holds_every_letter_as_it_is_but_for_half_a_letter() -> None:
     assert as_json({"at": datetime(2026, 1, 2, tzinfo=UTC), "path": Path("a/b")}) == (
         '{\n  "at": "2026-01-02T00:00:00+00:00",\n  "path": "a/b"\n}'
     )
+
+
+def test_a_header_with_a_column_twice_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "prompts.csv"
+    for rows in ("a,b,c\n", '"a"b,c,d\n', ""):
+        path.write_text(f"id,prompt,prompt\n{rows}")
+        with pytest.raises(InputError, match=r"prompts\.csv, line 1, column 'prompt': the header has the column twice"):
+            list(table_rows(path))
+    path.write_text("id,,\na,,\n")
+    assert [row.text("id") for row in table_rows(path)] == ["a"]
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])

@@ -63,7 +63,8 @@ def joined_views(views: Sequence[ResultView], names: Sequence[str], column: str)
             cells = {**dict(zip(view.table.columns, row, strict=True)), column: name}
             rows.append(tuple(cells.get(each, "–") for each in columns))
         points += [point._replace(name=f"{name}: {point.name}") for point in (view.chart.rows if view.chart else ())]
-    chart = None if views[0].chart is None else replace(views[0].chart, rows=points)
+    first = next((view.chart for view in views if view.chart is not None), None)
+    chart = None if first is None else replace(first, rows=points)
     return ResultView("", Table(columns, rows, frozenset.union(*(view.table.numeric for view in views))), chart)
 
 

@@ -11,7 +11,7 @@ thousands must not cost the others).
 import csv
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -312,6 +312,8 @@ def _csv(path: Path, file: Any) -> Iterator[TableRow | BadRow]:
     while True:
         number += 1
         try:
+            if number == 1:
+                _refuse_twice(path, reader.fieldnames or ())
             row = next(reader, None)
         except csv.Error as error:
             problem = InputError(f"is no CSV ({error})", source=path, line=reader.line_num)
@@ -331,6 +333,18 @@ def _csv(path: Path, file: Any) -> Iterator[TableRow | BadRow]:
             yield TableRow(path, number, {name: csv_text(cell) for name, cell in row.items()})
         except InputError as error:
             yield BadRow(number, error)
+
+
+def _refuse_twice(path: Path, names: Sequence[str]) -> None:
+    """Refuse a header that names a column twice, of which only the last would be read.
+
+    Raises:
+        InputError: it does; columns without a name may be several.
+    """
+    twice = next((name for place, name in enumerate(names) if name.strip() and name in names[:place]), None)
+    if twice is not None:
+        hint = "Rename one of them, or take it out."
+        raise InputError("the header has the column twice:", source=path, line=1, column=twice, value=twice, hint=hint)
 
 
 def _parquet(path: Path) -> Iterator[TableRow | BadRow]:

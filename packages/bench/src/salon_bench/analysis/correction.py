@@ -59,7 +59,8 @@ def marks_and_scores(
             raise InputError("the marks have no such dimension:", column="dimension", value=named, allowed=allowed)
     else:
         people = marks
-    twice = people.filter(pl.struct(pl.exclude("value", "dimension")).is_duplicated())
+    key = [name for name in ("generation_id", "prompt_id", "model", "rater_id") if name in people.columns]
+    twice = people.filter(pl.struct(key).is_duplicated())
     if twice.height:
         raise InputError("a rater has marked a picture twice:", column="rater_id", value=twice["rater_id"][0])
     return people, pictures.select("generation_id", "prompt_id", pl.col("subject_model").alias("model"), "value")

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from salon_bench.analysis.panel_agreement import LabelAgreement, label_agreement, score_agreement
-from salon_bench.runs.plan import RunPlan
+from salon_bench.runs.plan import SHARDS, RunPlan
 from salon_bench.runs.session import run_row
 from salon_bench.runs.view import RunView
 from salon_store import ResultStore
@@ -117,6 +117,7 @@ def judge_together(plans: Sequence[RunPlan], store: StoreAddress) -> Panel:
     """Combine the runs of several judges into the rows of a panel, and store them.
 
     Combining the same rows again changes nothing; once a member has more or other rows, the panel's run gets another id.
+    The panels of all shards make one run, as the shards do.
 
     Raises:
         InputError: for fewer than two members, or two with one name and version.
@@ -146,7 +147,7 @@ def judge_together(plans: Sequence[RunPlan], store: StoreAddress) -> Panel:
         plans[0].suite,
         subject=plans[0].subjects[0].name if len(plans[0].subjects) == 1 else None,
         judge=("panel", judge_version),
-        settings=None if plans[0].suite_file is None else {"suite_file": plans[0].suite_file},
+        settings=_settings(plans) or None,
         source=f"panel of {', '.join(plan.run_id for plan in plans)}; {tied} labels tied",
     )
     combined = combined_scores(scores)
@@ -161,6 +162,18 @@ def judge_together(plans: Sequence[RunPlan], store: StoreAddress) -> Panel:
         opened.append("run_prompts", used, run_id=run_id, on_duplicate="skip")
         opened.append("run_events", [event], run_id=run_id, on_duplicate="skip")
     return Panel(run_id, agreement(scores), label_agreement(labels))
+
+
+def _settings(plans: Sequence[RunPlan]) -> dict[str, Digestible]:
+    """Return what the row of a panel's run says: the file of its suite; of shards, the run that all of them make together."""
+    settings: dict[str, Digestible] = {}
+    if plans[0].suite_file is not None:
+        settings["suite_file"] = plans[0].suite_file
+    shard, wholes = plans[0].shard, [plan.whole_id for plan in plans]
+    if shard is not None and {plan.shard for plan in plans} == {shard}:
+        key = digest("panel-run", {"rule": RULE, "shards of": sorted(map(str, wholes))}, length=12)
+        settings |= {"whole_id": f"{plans[0].suite}-panel-{shard[1]}{SHARDS}-{key}", "shard": [*shard]}
+    return settings
 
 
 def _content(scores: pl.DataFrame, labels: pl.DataFrame) -> str:

@@ -69,13 +69,17 @@ def tracked_runs(store: StoreAddress, run_ids: Sequence[str]) -> list[TrackedRun
 
 
 def _metric_name(metric: str, group: str | None) -> str:
-    """Return a name of the signs that every tracker takes: letters, digits, ``_ - . / `` and spaces."""
+    """Return a name of the signs that every tracker takes: letters, digits, ``_ - . / `` and spaces.
+
+    A name with other signs ends in a digest, so that two of them stay two.
+    """
     text = f"{metric}/{group or 'all'}"
-    return "".join(sign if sign.isascii() and (sign.isalnum() or sign in "_-./ ") else "_" for sign in text)
+    name = "".join(sign if sign.isascii() and (sign.isalnum() or sign in "_-./ ") else "_" for sign in text)
+    return name if name == text else f"{name}-{digest('metric', text, length=6)}"
 
 
 def log_to_mlflow(runs: Sequence[TrackedRun], folder: Path, project: str) -> None:
-    """Write runs to MLflow: parameters, metrics and a tag with their key. A run that is there already is left as it is.
+    """Write runs to MLflow: parameters, metrics and a tag with their key. A finished run that is there is left as it is.
 
     MLflow 3 writes and reads a store of files only where ``MLFLOW_ALLOW_FILE_STORE`` is ``true``; ``mlflow migrate-filestore``
     turns it into a database.
@@ -97,8 +101,8 @@ def log_to_mlflow(runs: Sequence[TrackedRun], folder: Path, project: str) -> Non
         raise InputError(f"MLflow refuses ({str(error).splitlines()[0][:120]})", source=folder, hint=hint) from error
     known = client.get_experiment_by_name(project)
     experiment = client.create_experiment(project) if known is None else known.experiment_id
-    for run in runs:
-        if client.search_runs([experiment], f"tags.`salon.key` = '{run.key}'"):
+    for run in runs:  # one that was not finished, as its logging was interrupted, lacks numbers
+        if client.search_runs([experiment], f"tags.`salon.key` = '{run.key}' and attributes.status = 'FINISHED'"):
             continue
         tags = {"salon.key": run.key, "mlflow.runName": run.name}
         created = client.create_run(experiment, start_time=run.started_ms, tags=tags)

@@ -47,7 +47,7 @@ def draw(
     import polars as pl
 
     from salon_bench.analysis.correction import draw_pictures
-    from salon_bench.runs.score_rows import read_scores
+    from salon_bench.runs.score_rows import located_run, read_scores
     from salon_bench.runs.view import RunView
     from salon_console import numbers
     from salon_ranking.cli.other_table import OtherTable, show_table
@@ -56,10 +56,12 @@ def draw(
     if dimension is not None:
         scores = scores.filter(pl.col("dimension") == dimension)
     table = draw_pictures(scores, count, by_doubt=by_doubt, seed=seed)
-    runs = [source for source in sources if not source.lower().endswith(TABLE_ENDINGS)]
+    runs = [located_run(source, store) for source in sources if not source.lower().endswith(TABLE_ENDINGS)]
     if runs:  # the arena names a file by prompt, model and sample
-        generations = RunView(store, runs[0]).read("generations").select("generation_id", "sample").unique("generation_id")
-        table = table.join(generations.collect(), on="generation_id", how="left", maintain_order="left")
+        stores = {str(address): RunView(address, run) for address, run in runs}
+        samples = [view.read("generations").select("generation_id", "sample").collect() for view in stores.values()]
+        generations = pl.concat(samples).unique("generation_id", keep="first", maintain_order=True)
+        table = table.join(generations, on="generation_id", how="left", maintain_order="left")
     every = table["probability"].to_numpy()
     low, high = every.min(), every.max()
     chances = f"{low:.3g} to {high:.3g}" if by_doubt else f"{low:.3g} each"

@@ -31,7 +31,9 @@ from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Reason
 
-_WORDS: Final = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+_WORDS: Final = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
+_TRUTHS: Final = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+"""Words in any case, as inspect_ai reads them."""
 _ZSTANDARD: Final = 93
 """The compression of ``.eval`` files; the zip module of Python reads it from 3.14 on."""
 _NAME: Final = "header.json"
@@ -152,7 +154,8 @@ def _sample(sample: object, scorers: list[str], path: Path) -> LogSample:
 def _value(value: object) -> float | Reason:
     if isinstance(value, str):
         try:
-            return _WORDS[value] if value in _WORDS else number(float(value)) or 0.0
+            word = _WORDS.get(value, _TRUTHS.get(value.lower()))
+            return word if word is not None else number(float(value)) or 0.0
         except ValueError:
             return Reason.OFF_MENU
     return Reason.NOT_REPORTED if (known := number(value)) is None else known

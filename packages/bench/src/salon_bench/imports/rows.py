@@ -85,11 +85,15 @@ def log_files(paths: list[Path]) -> list[Path]:
     """Return the files among paths, and below folders those with the endings and names of result files."""
     files: list[Path] = []
     for path in paths:
-        below = sorted(each for each in path.rglob("*") if each.suffix in _ENDINGS) if path.is_dir() else [path]
+        below = sorted(each for each in path.rglob("*") if _is_log_file(each)) if path.is_dir() else [path]
         files += [each for each in below if each == path or _is_result(each)]
     if not files:
         raise InputError("no result file of inspect_ai, lmms-eval or evalscope is there", source=paths[0])
     return list(dict.fromkeys(files))
+
+
+def _is_log_file(path: Path) -> bool:
+    return path.suffix in _ENDINGS and path.is_file()
 
 
 def _is_result(path: Path) -> bool:

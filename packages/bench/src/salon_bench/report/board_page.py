@@ -31,7 +31,7 @@ def suite_notes(board: SuiteBoard) -> list[str]:
 
 def _blocks(board: SuiteBoard) -> list[Block]:
     short = replace(board.view().table, caption=f"Ranked by {plain(board.metric)}, higher is better")
-    columns = ("Model", "Number", "Of", "Value", "95% interval", "Scored", "Unscored")
+    columns = ("Model", "Number", "Of", "Value", "Interval", "Scored", "Unscored")
     rows = [row for each in board.entries for row in _all_numbers(each)]
     whole = Table(columns, rows, frozenset(columns[3:]), "Every number")
     return [short, *map(plain, board.notes), *suite_notes(board), whole]

@@ -85,7 +85,7 @@ def _numbers(gallery: SuiteGallery) -> list[Block]:
         name: {(row["metric"], row.get("group")): row for row in summary.summary.table.to_dicts()} for name, summary in known
     }
     keys = list(dict.fromkeys(key for model_numbers in rows.values() for key in model_numbers))
-    parts = ("", " 95% interval", " scored / unscored")
+    parts = ("", " interval", " scored / unscored")
     columns = ("Number", "Of", *(f"{name}{part}" for name in rows for part in parts))
     lines = []
     for metric, group in keys:
@@ -137,7 +137,7 @@ def _charts(rows: _Numbers, keys: Sequence[tuple[str, str | None]]) -> list[Bloc
     return [
         Figure(
             ForestPlot(plain(metric), points),
-            f"{plain(metric)}: points are values, bars are 95% intervals; the numbers are in the table below.",
+            f"{plain(metric)}: points are values, bars are intervals; the numbers are in the table below.",
         )
         for metric, points in drawn.items()
         if len(points) > 1 or points[0].low is not None

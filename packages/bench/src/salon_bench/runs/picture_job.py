@@ -52,6 +52,13 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _MOST_PROBLEMS: Final = 5
 _MIB: Final = 1 << 20
 _SAME: Final = ("prompt", "seed", "generator", "generator_version")
+_KINDS: Final = (
+    ("prompt_id", str, "a text"),
+    ("path", str, "a text"),
+    ("sample", int, "a whole number from 0"),
+    ("turn", int, "a whole number from 1"),
+)
+"""What the values of a manifest's line are that name a picture."""
 _SEEDS_APART: Final = 1000
 """The seed of a turn less that of the turn before."""
 _CHECKED: Final = VideoPolicy(most_frames=1, most_pixels=1)
@@ -249,10 +256,9 @@ def _lines(manifest: Path) -> Iterator[dict[str, Any]]:
         lacking = [name for name in ("prompt_id", "path", "sample", *_SAME) if not isinstance(entry, dict) or name not in entry]
         if lacking:
             raise InputError("a line of another program; it lacks the key", source=manifest, line=line.number, key=lacking[0])
-        if not isinstance(entry.get("turn", 1), int):
-            raise InputError(
-                "must be a whole number from 1", source=manifest, line=line.number, key="turn", value=entry["turn"]
-            )
+        for key, kind, words in _KINDS:
+            if not isinstance(entry.get(key, 1), kind):
+                raise InputError(f"must be {words}, not", source=manifest, line=line.number, key=key, value=entry[key])
         yield entry
 
 

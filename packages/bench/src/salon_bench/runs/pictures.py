@@ -21,6 +21,8 @@ _LONGEST_URI = 400
 def with_pictures(case: Case, policy: PicturePolicy, cache: PictureCache) -> tuple[Case, tuple[Generation, ...]]:
     """Return the case with its media, or the problem of its first bad file; and the rows of all files.
 
+    The rows of a bad picture have the key of its bytes, so that those of two samples stay two.
+
     Of a conversation a turn with a bad file is left out, as one whose file is missing.
 
     Reads files and decodes pictures: call it from a thread. Never raises for what a file holds.
@@ -42,7 +44,7 @@ def with_pictures(case: Case, policy: PicturePolicy, cache: PictureCache) -> tup
                 continue
             if picture.role != MediaRole.RESULT:
                 prepared = replace(prepared, detail=f"{picture.role} {picture.path}: {prepared.detail}")
-            return replace(case, problem=prepared), tuple(rows)
+            return replace(case, problem=prepared, generation_ids=_known_id(case)), tuple(rows)
         if picture.role == MediaRole.RESULT:
             pictures.append(picture)
         media.append(replace(prepared.media, role=picture.role))
@@ -80,6 +82,12 @@ def _refuse_another(picture: Generated, prepared: PreparedPicture | Unscored) ->
         raise InputError(
             problem, source=picture.path, hint="The same command judges the files as they are now, as another run."
         )
+
+
+def _known_id(case: Case) -> tuple[str, ...]:
+    """Return the key of the rows of a case's one picture, whose bytes are known; empty without one."""
+    sums = [picture.sha256 for picture in case.pictures]
+    return (generation_id(case.pictures[0], sums[0]),) if len(sums) == 1 and sums[0] else ()
 
 
 def generation_id(picture: Generated, sha256: str) -> str:

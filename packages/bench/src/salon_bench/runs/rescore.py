@@ -69,7 +69,7 @@ async def rescore(planned: LoadedPlan, run_id: str, store: StoreAddress, *, fold
 
     Args:
         planned: the run's plan with the suite as it is now.
-        run_id: the run.
+        run_id: the run; of one that is the result of a rescoring, the replies of the first are read.
         store: the results' directory.
         fold: folds the journals into the store.
 
@@ -78,25 +78,28 @@ async def rescore(planned: LoadedPlan, run_id: str, store: StoreAddress, *, fold
         InputError: the run is not finished, or was judged again after it was rescored.
         SalonError: the store or the suite fails.
     """
-    status = run_status(store, run_id)
+    first_id = run_id.partition(RESCORED)[0]
+    status = run_status(store, first_id)
     if not status.finished:
-        hint = f"Go on with it first: salon bench resume {run_id} --store {store}"
-        raise InputError("is not finished, so replies that it still lacks would be missing:", value=run_id, hint=hint)
+        hint = f"Go on with it first: salon bench resume {first_id} --store {store}"
+        raise InputError("is not finished, so replies that it still lacks would be missing:", value=first_id, hint=hint)
     plan = planned.plan
     extractor = None if plan.extractor_alone is None else AbsentJudge("extractor", plan.extractor_alone)
     policy = AskPolicy(None, plan.re_asks, extractor, decoding_seed=plan.decoding_seed)
     version = version_of(planned.suite, plan.judge_alone, policy)
-    new_id = f"{run_id}{RESCORED}{version[:_HEX]}"
+    new_id = f"{first_id}{RESCORED}{version[:_HEX]}"
     context = RunContext(new_id, plan.judge, version)
     row = replace(plan, judge_version=version, suite_version=planned.suite.version).row(new_id)
     prompts = [item.prompt for item in planned.prompts]
     try:
-        with run_session(store, row, fold, prompts=prompts, replies_of=run_id) as session:
-            outcome = await run_cases(planned, policy, context, session, plan.judge_settings, replies_of=run_id, keep_lost=True)
+        with run_session(store, row, fold, prompts=prompts, replies_of=first_id) as session:
+            outcome = await run_cases(
+                planned, policy, context, session, plan.judge_settings, replies_of=first_id, keep_lost=True
+            )
     except FinishedError as error:
         if status.last_at and error.status.last_at and status.last_at > error.status.last_at:
             hint = f"Remove what was read before: salon store remove {store} {new_id}"
-            raise InputError("was judged again after it was rescored:", value=run_id, hint=hint) from error
+            raise InputError("was judged again after it was rescored:", value=first_id, hint=hint) from error
         raise
     return Rescored(new_id, outcome, changes(RunView(store, run_id).scores, RunView(store, new_id).scores))
 

@@ -256,8 +256,8 @@ async def execute(
         extractor: restates replies that cannot be parsed; the plan must name it.
         limits: on cost, tokens, calls and time.
         pace: how much at once.
-        keep_lost: keep the rows of a case although a question got no reply (it is unscored for good); otherwise the case
-            stays open and the next start asks again.
+        keep_lost: keep the rows of a case although a question got no reply (it is unscored for good), unless the run is stopped
+            before its end; otherwise the case stays open and the next start asks again.
         watcher: receives the progress.
         fold: folds the journals into the store.
         on_start: receives the session before the first question, to be able to stop it.
@@ -348,6 +348,7 @@ class _Workers:
         self._on_result = on_result
         self._cache = PictureCache(_CACHE_BYTES)
         self._gate = asyncio.Semaphore(pace.concurrency)
+        self._given_up: list[Sequence[Record]] = []
 
     async def run(self, cases: Iterator[Case]) -> None:
         workers = [asyncio.create_task(self._work(cases)) for _ in range(self._pace.concurrency + self._pace.ahead)]
@@ -360,6 +361,12 @@ class _Workers:
                     worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)  # replies in flight are paid for: they are kept
             raise
+        if self._given_up and self._session.stopped is None:  # else a later start asks again, and its verdicts count
+            for records in self._given_up:
+                self._session.checkpoint.record(records)
+            self._session.done += len(self._given_up)
+            self._session.open -= len(self._given_up)
+            self._session.first_lost = None
 
     async def _work(self, cases: Iterator[Case]) -> None:
         loop = asyncio.get_running_loop()
@@ -383,14 +390,17 @@ class _Workers:
             self._keep(result, generations)
 
     def _keep(self, result: CaseResult, generations: tuple[Generation, ...]) -> None:
-        """Write the rows of a case; those of a case with a lost question wait until it is asked again."""
+        """Write the rows of a case; those of a case with a lost question wait until it is asked again, or the run ends."""
         session = self._session
         session.reasons.update(verdict.reason for verdict in result.verdicts if isinstance(verdict, Unscored))
-        if result.lost and not self._keep_lost:
+        if result.lost:
             session.open += 1
             session.first_lost = session.first_lost or safe_line(result.lost[0].detail, session.models)
-            return
-        session.checkpoint.record([*generations, *result.records])
-        session.done += 1
+            if not self._keep_lost:
+                return
+            self._given_up.append([*generations, *result.records])
+        else:
+            session.checkpoint.record([*generations, *result.records])
+            session.done += 1
         if self._on_result is not None:
             self._on_result(result)

@@ -54,7 +54,7 @@ class SubjectSummary(ShownResult):
 def numbers_view(header: str, summary: Summary) -> ResultView:
     """Return a suite's numbers as a table, and those that have an interval as a chart."""
     rows = summary.table.to_dicts()
-    columns = ("number", "of", "value", "95% interval", "scored", "unscored")
+    columns = ("number", "of", "value", "interval", "scored", "unscored")
     cells = [
         (
             row["metric"],
@@ -81,7 +81,7 @@ def _chart(rows: "Sequence[Mapping[str, Any]]") -> ForestPlot | None:
         for row in rows
         if row.get("ci_low") is not None
     ]
-    return ForestPlot("Value with its 95% interval", drawn) if drawn else None
+    return ForestPlot("Value with its interval", drawn) if drawn else None
 
 
 def number_text(value: float | None) -> str:
@@ -170,6 +170,9 @@ class RunView:
         """Its rows of ``judge_calls``; a rescored run has those of the run whose replies were read again."""
         import polars as pl
 
+        if self._is_of_shards and any(RESCORED in part for part in self._ids):
+            calls = pl.concat([RunView(self.store, part).calls for part in self._ids])
+            return calls.with_columns(run_id=pl.lit(self.run_id))
         rows = self.rows("judge_calls")
         first, again, _ = self.run_id.partition(RESCORED)
         if rows.height or not again:
@@ -220,7 +223,7 @@ class RunView:
         import polars as pl
 
         rows: pl.DataFrame = self.read(table).filter(pl.col("run_id").is_in(self._ids)).collect()
-        if self._ids != [self.run_id]:
+        if self._is_of_shards:
             rows = rows.with_columns(run_id=pl.lit(self.run_id))
         return rows.sort(_ORDERS[table], maintain_order=True) if table in _ORDERS else rows
 
@@ -277,6 +280,11 @@ class RunView:
             extractor_settings=plan.extractor_settings,
             digests=PictureDigests(self.store),
         )
+
+    @property
+    def _is_of_shards(self) -> bool:
+        """Whether its rows are those of several shards."""
+        return self._ids != [self.run_id]
 
     @cached_property
     def _ids(self) -> list[str]:

@@ -84,7 +84,8 @@ def hold_builds(
     sides = [frame_of([]) if Path(each).is_dir() else read_scores([each], store) for each in names]
     refuse_other_prompts(base, new, store)
     files = [BuildPictures(), BuildPictures()]
-    if plan.of_pictures or shows_pictures:
+    # the files of a folder name its prompts, and a prompt without a battle is missing
+    if plan.of_pictures or shows_pictures or (battles is not None and any(Path(each).is_dir() for each in names)):
         files = [pictures_of(each, side, store) for each, side in zip(names, sides, strict=True)]
     pictures = None
     if plan.of_pictures:

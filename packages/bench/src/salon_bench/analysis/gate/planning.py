@@ -166,6 +166,8 @@ def _drawn(random: np.random.Generator, prompts: int, seeds: int, *values: Float
 def pilot_scores(source: str, store: StoreAddress) -> pl.DataFrame:
     """Return the scores of a run or a table, a prompt's rows in the order of their samples.
 
+    Those of a run have the column ``sample``, if the store knows that of every score: a sample may be missing.
+
     Args:
         source: a run's id, or a table, whose rows are in that order already.
         store: of the run.
@@ -183,7 +185,9 @@ def pilot_scores(source: str, store: StoreAddress) -> pl.DataFrame:
         .unique("generation_id")
         .collect()
     )
-    return rows.join(samples, on="generation_id", how="left").sort("sample", maintain_order=True).drop("sample")
+    sorted_rows = rows.join(samples, on="generation_id", how="left").sort("sample", maintain_order=True)
+    known = sorted_rows.filter(pl.col("value").is_not_null())["sample"]
+    return sorted_rows.drop("sample") if known.null_count() else sorted_rows
 
 
 def plan_gate(
@@ -199,7 +203,8 @@ def plan_gate(
     """Return how many prompts gates need, planned from a pilot and checked by simulation.
 
     Args:
-        base, new: scores of the pilot; rows of a prompt in the order of their seeds, the same in both. Without ``new``, two
+        base, new: scores of the pilot; rows of a prompt in the order of their seeds, the same in both, or with a column
+            ``sample`` that says which seed. Without ``new``, two
             builds are the halves of the base's seeds: equal builds whose seeds have nothing in common.
         rules: dimensions with the margins to plan for; a dimension may come several times.
         further: measures of two builds that are no scores, from :class:`~salon_bench.analysis.gate.gate.Gate`.
@@ -323,9 +328,8 @@ def _pilot(base: pl.DataFrame, new: pl.DataFrame | None, name: str, rule: Measur
         if not rows.height:
             allowed = sorted({*side["dimension"]})
             raise InputError("the pilot has no such measure:", value=name, allowed=allowed)
-        numbered = rows.with_columns(
-            pl.col("value").cast(pl.Float64), sample=pl.int_range(pl.len()).over(*_GROUP), known=pl.col("value").is_not_null()
-        )
+        place = pl.col("sample").cast(pl.Int64) if "sample" in rows.columns else pl.int_range(pl.len()).over(*_GROUP)
+        numbered = rows.with_columns(pl.col("value").cast(pl.Float64), sample=place, known=pl.col("value").is_not_null())
         means = numbered.group_by("prompt_id", "sample").agg(pl.col("value").mean(), pl.col("known").all())
         sides.append(means.filter("known").drop("known"))
     both = sides[0] if new is None else sides[0].join(sides[1], on=["prompt_id", "sample"], suffix="_new")

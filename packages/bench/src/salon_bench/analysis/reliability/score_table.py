@@ -25,7 +25,7 @@ class ScoreTable:
         judge: who scored.
         models: in alphabetical order.
         items: prompt ids, in alphabetical order.
-        strata: what each item counts as when subsamples are drawn: its task.
+        strata: what each item counts as when subsamples are drawn: its task, of several the first by name.
         values: shape (items, models), finite; more is better.
         left_out: items that are not in the table because a model has no verdict on them.
         unscored: verdicts that were missing, by model, whatever became of them.
@@ -84,11 +84,11 @@ def _table(rows: "pl.DataFrame", dimension: str, judge: str, missing: Missing) -
     import polars as pl
 
     _one_version(rows, judge)
-    value = pl.when(pl.col("value").is_null().any()).then(None).otherwise(pl.col("value").mean())
-    by_prompt = rows.group_by("subject_model", "prompt_id").agg(value.alias("value"), pl.col("task").first())
+    value = pl.when(pl.col("value").is_null().any()).then(None).otherwise(pl.col("value").sort().mean())
+    by_prompt = rows.group_by("subject_model", "prompt_id").agg(value.alias("value"))
     models = sorted(by_prompt["subject_model"].unique())
     wide = by_prompt.pivot("subject_model", index="prompt_id", values="value").sort("prompt_id").select("prompt_id", *models)
-    tasks = dict(by_prompt.select("prompt_id", "task").sort("prompt_id", "task").iter_rows())
+    tasks = dict(rows.group_by("prompt_id").agg(pl.col("task").min()).iter_rows())
     unscored = {model: wide[model].null_count() for model in models}
     whole = wide.with_columns(pl.col(models).fill_null(0.0)) if missing == "zero" else wide.drop_nulls(models)
     if len(models) < 2 or whole.height < 2:

@@ -15,7 +15,8 @@ from the folder of the table, or in Parquet the bytes, as they are or in a struc
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -201,11 +202,13 @@ def _row(row: TableRow, suite: str, roles: Mapping[MediaRole, bool]) -> SuitePro
     if len(text) > LONGEST_PROMPT:
         raise row.problem(f"has more than {LONGEST_PROMPT} characters:", column, value=text)
     cell = row.cells.get("prompt_id")
-    prompt_id = str(cell) if isinstance(cell, int) else row.optional_text("prompt_id") or f"{row.number:04d}"
+    is_number = isinstance(cell, int) and not isinstance(cell, bool)
+    prompt_id = str(cell) if is_number else row.optional_text("prompt_id") or f"{row.number:04d}"
     if len(prompt_id) > LONGEST_ID:
         raise row.problem(f"has more than {LONGEST_ID} characters:", "prompt_id", value=prompt_id)
     media = tuple(file for role, needed in roles.items() for file in _files(row, prompt_id, role, needed=needed))
     digests = {role.value: [file.sha256 for file in media if file.role == role] for role in roles}
+    _refuse_alike(row.cells, row)
     facts = {name: _fact(value, row, name) for name, value in row.cells.items() if name not in (*_OWN, *digests)}
     return SuitePrompt(Prompt(prompt_id=prompt_id, suite=suite, text=text), facts | digests, media)
 
@@ -254,10 +257,26 @@ def _listed(cell: Any) -> list[Any]:
     return [each for each in (cell if isinstance(cell, list) else [cell]) if each not in (None, "", b"")]
 
 
+def _refuse_alike(names: Iterable[object], row: TableRow, column: str | None = None) -> None:
+    """Refuse names of columns or keys that are written with other code points and are the same text.
+
+    Raises:
+        InputError: names the second one.
+    """
+    known: set[str] = set()
+    written = [str(name) for name in names]
+    for name in () if all(map(str.isascii, written)) else written:
+        plain = unicodedata.normalize("NFC", name)
+        if plain in known:
+            raise row.problem("has two names that are the same text in other code points:", column or name, value=name)
+        known.add(plain)
+
+
 def _fact(value: Any, row: TableRow, column: str) -> Digestible:
     if isinstance(value, list):
         return [_fact(item, row, column) for item in value]
     if isinstance(value, dict):
+        _refuse_alike(value, row, column)
         return {str(name): _fact(item, row, column) for name, item in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
         raise row.problem("is no finite number, and a missing one is an empty cell:", column, value=str(value))

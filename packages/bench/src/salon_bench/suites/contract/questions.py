@@ -621,7 +621,8 @@ def ask_all(case: Case, questions: Sequence[PictureQuestion]) -> Generator[Inqui
     verdicts: dict[str, Verdict[Any]] = {}
     raw: dict[str, Verdict[Any]] = {}
     for question in questions:
-        parents = [(verdicts if question.cascade else raw)[name] for name in question.needs]
+        known = verdicts if question.cascade else raw  # a parent that was not asked was not answered by no
+        parents = [known[name] for name in question.needs if name in known]
         if question.cascade and any(isinstance(parent, Scored) and not parent.value for parent in parents):
             verdicts[question.step] = Scored(False)
             continue
@@ -632,6 +633,7 @@ def ask_all(case: Case, questions: Sequence[PictureQuestion]) -> Generator[Inqui
                     Scored(False) if isinstance(question.form, YesNo) else Unscored(Reason.NOT_REPORTED, "the list is shorter")
                 )
                 verdicts[question.step] = replies or absent
+                raw |= {} if replies is None else {question.step: replies}
                 continue
             shows, text = question.quotes.worded(replies)
             question = replace(question, shows=tuple(shows), text=text)

@@ -120,14 +120,14 @@ def _prompt(row: TableRow, suite: str) -> SuitePrompt:
     text, tag = row.text("prompt"), row.text("tag", allowed=TAGS)
     if len(text) > _LONGEST:
         raise row.problem(f"has more than {_LONGEST} characters:", "prompt", value=text)
-    include = _clauses(row, "include", len(row.cells.get("include") or ()))
-    exclude = _clauses(row, "exclude", 0) if row.cells.get("exclude") else []
+    include = _clauses(row, "include", has_targets=True)
+    exclude = _clauses(row, "exclude", has_targets=False) if row.cells.get("exclude") else []
     prompt_id = row.optional_text("prompt_id") or f"{row.number:04d}"
     prompt = Prompt(prompt_id=prompt_id, suite=suite, text=text, scenario=tag)
     return SuitePrompt(prompt, {"tag": tag, "include": include, "exclude": exclude})
 
 
-def _clauses(row: TableRow, column: str, targets: int) -> list[dict[str, Digestible]]:
+def _clauses(row: TableRow, column: str, *, has_targets: bool) -> list[dict[str, Digestible]]:
     """Return the checked clauses of a column; a position refers to an earlier clause."""
     value = row.cells.get(column)
     if not isinstance(value, list) or not value:
@@ -145,10 +145,10 @@ def _clauses(row: TableRow, column: str, targets: int) -> list[dict[str, Digesti
                 raise row.problem("the color of a clause is a text, not", column, value=colour)
             kept["color"] = colour.strip()
         if position is not None:
-            if not (isinstance(position, list) and len(position) == 2 and position[0] in POSITIONS and targets):
+            if not (isinstance(position, list) and len(position) == 2 and position[0] in [*POSITIONS] and has_targets):
                 problem = "a position is a word and the place of a clause, not"
                 raise row.problem(problem, column, value=position, allowed=tuple(POSITIONS))
-            if isinstance(position[1], bool) or position[1] not in range(number):
+            if type(position[1]) is not int or position[1] not in range(number):
                 raise row.problem("a position refers to an earlier clause, not", column, value=position[1])
             kept["position"] = list(position)
         clauses.append(kept)

@@ -57,7 +57,8 @@ class GenEval(SuiteBase):
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
         """Return the mean over tasks, and the shares of correct pictures and prompts.
 
-        A prompt is correct where one of its pictures is.
+        A prompt is correct where one of its pictures is. One that no picture shows to be correct has no verdict where a picture
+        has none.
         """
         import numpy as np
         import polars as pl
@@ -78,14 +79,18 @@ class GenEval(SuiteBase):
             columns = by_prompt.select("value", "rows").to_numpy().astype(np.float64)
             ends = ratio_with_interval(columns, strata, within=(0.0, 1.0))[1]
             mean = float(np.mean([row["value"] for row in per_task]))
-        prompts = known.group_by("prompt_id").agg(pl.col("value").max())
+        best = (
+            pl.when((pl.col("value").max() < 1) & pl.col("value").is_null().any()).then(None).otherwise(pl.col("value").max())
+        )
+        every = scores.group_by("prompt_id").agg(value=best)
+        prompts = every.drop_nulls("value")
         share, share_ends = interval_over_prompts(CORRECT, prompts, shares={CORRECT})
         pictures, picture_ends = interval_over_prompts(CORRECT, known, shares={CORRECT})
         lines = [
             line("overall", None, mean, ends or (None, None), scored=known.height, unscored=unscored),
             *per_task,
             line("correct pictures", None, pictures, picture_ends, scored=known.height, unscored=unscored),
-            line("correct prompts", None, share, share_ends, scored=prompts.height, unscored=0),
+            line("correct prompts", None, share, share_ends, scored=prompts.height, unscored=every.height - prompts.height),
         ]
         overall = "overall: the mean over tasks; 95% interval: Student's t over the prompts of each task."
         return summary_of(lines, [overall, *words_of_intervals(scores, {CORRECT})])

@@ -90,6 +90,8 @@ class _Pairs(SuiteBase):
     def _prompt(self, row: dict[str, Any], source: Path) -> SuitePrompt:
         text = (row["prompt"] or "").strip() or NO_WORDS
         for column, value, most in (("battle_id", row["battle_id"], LONGEST_ID), ("prompt", text, LONGEST_PROMPT)):
+            if not value:
+                raise InputError("is empty", source=source, row=row["row"], column=column)
             if len(value) > most:
                 raise InputError(f"has more than {most} characters:", source=source, row=row["row"], column=column, value=value)
         for name in _PICTURES:

@@ -27,6 +27,7 @@ from salon_bench.suites.prism.scoring import (
 )
 from salon_judges.formats.prism_tracks import Language
 from salon_taxonomy.answers.reading import Fidelity
+from salon_taxonomy.errors import InputError
 
 _SCHEMA = {
     "metric": pl.String,
@@ -64,8 +65,14 @@ def side_by_side(
         100) with its 95% interval, and the verdicts behind each. Null where a language has no value.
 
     Raises:
-        InputError: as :func:`~.scoring.summarize`.
+        InputError: as :func:`~.scoring.summarize`, and where a language has rows of several models, judges or versions of one.
     """
+    for language, scores in zip(Language, (english, chinese), strict=True):
+        for column in ("subject_model", "judge", "judge_version"):
+            several = scores[column].unique().sort().to_list() if column in scores.columns else []
+            if len(several) > 1:
+                problem = f"the rows in {language.name.capitalize()} are of several:"
+                raise InputError(problem, column=column, value=", ".join(map(str, several)))
     rules = CountingRules.of(fidelity)
     one, other = sums(english), sums(chinese)
     track, columns, shared = _joined(one, other)
