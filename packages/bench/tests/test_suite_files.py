@@ -179,7 +179,7 @@ def test_no_heading_calls_the_intervals_of_another_confidence_95_percent(folder:
     for words in (("report", run_id), ("leaderboard", "./posters.toml")):
         assert salon("results", *words, "--output", "page.html").exit_code == 0
         page = (folder / "page.html").read_text()
-        assert "80% intervals" in page and "95%" not in page
+        assert "80% intervals" in page and "80% interval<" in page and "95%" not in page
     assert salon("results", "report", run_id, "--output", "numbers.md").exit_code == 0
     assert "95%" not in (folder / "numbers.md").read_text()
 

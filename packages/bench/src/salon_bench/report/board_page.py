@@ -31,7 +31,8 @@ def suite_notes(board: SuiteBoard) -> list[str]:
 
 def _blocks(board: SuiteBoard) -> list[Block]:
     short = replace(board.view().table, caption=f"Ranked by {plain(board.metric)}, higher is better")
-    columns = ("Model", "Number", "Of", "Value", "Interval", "Scored", "Unscored")
+    interval_name = board.entries[0].numbers.summary.interval_name
+    columns = ("Model", "Number", "Of", "Value", interval_name, "Scored", "Unscored")
     rows = [row for each in board.entries for row in _all_numbers(each)]
     whole = Table(columns, rows, frozenset(columns[3:]), "Every number")
     return [short, *map(plain, board.notes), *suite_notes(board), whole]

@@ -85,7 +85,8 @@ def _numbers(gallery: SuiteGallery) -> list[Block]:
         name: {(row["metric"], row.get("group")): row for row in summary.summary.table.to_dicts()} for name, summary in known
     }
     keys = list(dict.fromkeys(key for model_numbers in rows.values() for key in model_numbers))
-    parts = ("", " interval", " scored / unscored")
+    interval_name = known[0][1].summary.interval_name  # one suite
+    parts = ("", f" {interval_name}", " scored / unscored")
     columns = ("Number", "Of", *(f"{name}{part}" for name in rows for part in parts))
     lines = []
     for metric, group in keys:
@@ -97,7 +98,7 @@ def _numbers(gallery: SuiteGallery) -> list[Block]:
                 f"{row['scored']:,} / {row.get('unscored') or 0:,}" if row.get("scored") is not None else numbers.MISSING
             )
         lines.append(cells)
-    blocks: list[Block] = [*_pivot(rows, keys), *_charts(rows, keys)]
+    blocks: list[Block] = [*_pivot(rows, keys), *_charts(rows, keys, interval_name)]
     blocks.append(Table(columns, lines, frozenset(columns[2:]), "Every number of the suite"))
     for name, summary in known:
         notes = " ".join(plain(note) for note in summary.summary.notes)
@@ -125,7 +126,7 @@ def _value(model_numbers: Mapping[tuple[str, str | None], Mapping[str, Any]], me
     return number_text(model_numbers.get((metric, group), {}).get("value"))
 
 
-def _charts(rows: _Numbers, keys: Sequence[tuple[str, str | None]]) -> list[Block]:
+def _charts(rows: _Numbers, keys: Sequence[tuple[str, str | None]], interval_name: str) -> list[Block]:
     """Return a chart of the groups of each metric; a lone number without an interval is in the table."""
     drawn: dict[str, list[PlotRow]] = {}
     for metric, group in keys:
@@ -137,7 +138,7 @@ def _charts(rows: _Numbers, keys: Sequence[tuple[str, str | None]]) -> list[Bloc
     return [
         Figure(
             ForestPlot(plain(metric), points),
-            f"{plain(metric)}: points are values, bars are intervals; the numbers are in the table below.",
+            f"{plain(metric)}: points are values, bars are {interval_name}s; the numbers are in the table below.",
         )
         for metric, points in drawn.items()
         if len(points) > 1 or points[0].low is not None

@@ -54,7 +54,7 @@ class SubjectSummary(ShownResult):
 def numbers_view(header: str, summary: Summary) -> ResultView:
     """Return a suite's numbers as a table, and those that have an interval as a chart."""
     rows = summary.table.to_dicts()
-    columns = ("number", "of", "value", "interval", "scored", "unscored")
+    columns = ("number", "of", "value", summary.interval_name, "scored", "unscored")
     cells = [
         (
             row["metric"],
@@ -66,10 +66,10 @@ def numbers_view(header: str, summary: Summary) -> ResultView:
         )
         for row in rows
     ]
-    return ResultView(header, Table(columns, cells, frozenset(columns[2:])), _chart(rows), summary.notes)
+    return ResultView(header, Table(columns, cells, frozenset(columns[2:])), _chart(rows, summary.interval_name), summary.notes)
 
 
-def _chart(rows: "Sequence[Mapping[str, Any]]") -> ForestPlot | None:
+def _chart(rows: "Sequence[Mapping[str, Any]]", interval_name: str) -> ForestPlot | None:
     """Return a chart of the numbers that have an interval; None without such a number."""
     drawn = [
         PlotRow(
@@ -81,7 +81,7 @@ def _chart(rows: "Sequence[Mapping[str, Any]]") -> ForestPlot | None:
         for row in rows
         if row.get("ci_low") is not None
     ]
-    return ForestPlot("Value with its interval", drawn) if drawn else None
+    return ForestPlot(f"Value with its {interval_name}", drawn) if drawn else None
 
 
 def number_text(value: float | None) -> str:

@@ -17,6 +17,7 @@ A table ``[released]`` has the keys that differ in the authors' script; ``./post
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias, cast
@@ -590,7 +591,7 @@ class DeclaredSuite(SuiteBase):
         if self.soft_steps:
             words = f"{OFF_MENU} is the probability that is on no answer of the menu"
             notes.append(f"Soft answers, by the judge's log-probabilities: {', '.join(self.soft_steps)}; {words}.")
-        return summary_of(lines, notes)
+        return replace(summary_of(lines, notes), confidence=confidence)
 
     def _with_means(self, lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the lines with the numbers that formulas make of the means, of all prompts and of each group."""

@@ -188,10 +188,17 @@ class Summary:
             the order in which people want to read it. Values are in the suite's own unit, higher is better unless the
             suite's README says otherwise.
         notes: sentences for people: the rule that was used, what was left out and why.
+        confidence: of the intervals.
     """
 
     table: "pl.DataFrame"
     notes: tuple[str, ...] = ()
+    confidence: float = 0.95
+
+    @property
+    def interval_name(self) -> str:
+        """What tables call the intervals, as ``95% interval``."""
+        return f"{100 * self.confidence:g}% interval"
 
 
 def one_picture_cases(suite: str, prompts: Sequence[SuitePrompt], generations: Generations) -> Iterable[Case]:
