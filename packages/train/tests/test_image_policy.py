@@ -293,6 +293,13 @@ def test_equal_rewards_do_not_move_the_policy_and_other_rewards_do() -> None:
         assert (moved(learner, before) == 0) == still
 
 
+@pytest.mark.parametrize("reward", [0.7, 5.3, 20.7, 22.3, 100.1, 1e6])
+@pytest.mark.parametrize("group", [2, 6, 7, 8])
+def test_a_group_of_equal_rewards_has_no_advantage_whatever_the_reward(reward: float, group: int) -> None:
+    rewards = torch.tensor([reward] * group + [math.nan] + [reward] * (group - 1))
+    assert training.advantages(rewards, group).tolist() == [0.0] * len(rewards)
+
+
 def test_what_a_picture_without_a_reward_looked_like_on_its_way_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def paid(images: Any, prompts: Sequence[str], metadata: Any) -> Any:
         scores = [float(place % 4) for place in range(len(prompts))]

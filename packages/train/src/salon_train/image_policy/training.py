@@ -285,10 +285,10 @@ def advantages(rewards: Tensor, group: int) -> Tensor:
         >>> advantages(torch.tensor([0.0, 1.0, float("nan"), 1.0, 1.0, 1.0]), 3).tolist()
         [-1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
     """
-    grouped = rewards.reshape(-1, group)
+    grouped = rewards.reshape(-1, group).double()  # in float32 the mean of equal rewards, such as 22.3, is another number
     centred = grouped - grouped.nanmean(1, keepdim=True)
     deviation = (centred**2).nanmean(1, keepdim=True).sqrt()
-    return torch.where(deviation > 1e-6, centred / deviation, 0.0).nan_to_num(0.0).flatten()
+    return torch.where(deviation > 1e-6, centred / deviation, 0.0).nan_to_num(0.0).flatten().to(rewards.dtype)
 
 
 def mean_reward(paid: Tensor) -> float | None:
