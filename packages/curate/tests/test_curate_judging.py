@@ -24,6 +24,7 @@ from salon_curate.asks.ask import reads
 from salon_curate.asks.pictures import _Quality, _Score
 from salon_curate.cli import curate
 from salon_curate.costs import COSTS
+from salon_curate.engine import inline
 from salon_curate.judging import JUDGED_PICTURES, ReplyJournal, journal_path, judge_stage, read_journal
 from salon_curate.lineage import why
 from salon_curate.measures import fields, look
@@ -499,6 +500,20 @@ def test_why_agrees_with_every_saved_selection_and_names_the_conditions_that_fai
         assert ("aligned" in told["no_value"]) == (row["alignment"] is None)
         assert all(sql == conditions[name] for name, sql in told["fails"].items() if name in conditions)
     assert not any(why(dataset, [], key)["selections"]["one"]["kept"] for key in table["key"])  # no stage: no value
+
+
+def test_why_has_no_value_of_a_condition_that_todays_columns_no_longer_take(tmp_path):
+    """A saved selection compares a number; the stage that wrote it writes a text now."""
+    (tmp_path / "a.png").write_bytes(jpeg())
+    (tmp_path / "rows.jsonl").write_text('{"key": "a", "image": "a.png", "score": "7"}\n')
+    dataset = made(tmp_path / "d", tmp_path / "rows.jsonl")
+    for kind, told in (("float", {}), ("text", {"high": "score >= 5"}), ("bool", {"high": "score >= 5"})):
+        stages = [fields(score=kind)]
+        run(dataset, stages, engine=inline)
+        if kind == "float":
+            save_selection(dataset, stages, select(dataset, stages, {"high": "score >= 5"}, "v1"))
+        found = why(dataset, stages, "a")["selections"]["v1"]
+        assert (found["no_value"], found["kept"]) == (told, not told), kind
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from salon_curate.dataset import DataSet, read_rows
 from salon_curate.judging import JudgedStage, journal_path, read_journal
-from salon_curate.selection import LIGHT, predicate, saved_predicates
+from salon_curate.selection import LIGHT, Predicate, check_condition, predicate, saved_predicates
 from salon_curate.stages import Stage, expected_parts
 from salon_taxonomy.errors import InputError, did_you_mean
 
@@ -56,10 +56,19 @@ def _selections(dataset: DataSet, row: "pl.DataFrame") -> dict[str, dict[str, An
         fails, no_value = {}, {}
         for name, sql in saved_predicates(dataset, path.stem).items():
             condition = predicate(sql)
-            holds = row.select(condition.expression).item() if set(condition.columns) <= set(row.columns) else None
+            holds = row.select(condition.expression).item() if _applies(condition, row) else None
             if holds is None:
                 no_value[name] = sql
             elif not holds:
                 fails[name] = sql
         told[path.stem] = {"kept": not fails and not no_value, "fails": fails, "no_value": no_value}
     return told
+
+
+def _applies(condition: Predicate, row: "pl.DataFrame") -> bool:
+    """Return whether the row has the columns of a condition, with types that it can be applied to."""
+    try:
+        check_condition(condition.sql, row.schema)
+    except (InputError, KeyError):  # of a selection that was saved for other columns
+        return False
+    return True
