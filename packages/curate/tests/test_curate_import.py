@@ -245,6 +245,17 @@ def test_a_picture_column_that_holds_no_single_picture_is_named(tmp_path, image)
         import_pictures(dataset, tmp_path / "t.parquet")
 
 
+def test_bytes_of_further_pictures_are_no_text_in_meta(tmp_path):
+    """Columns of pictures as `datasets` writes them, alone and in lists; names and numbers beside the bytes stay."""
+    other = {"bytes": jpeg(), "path": "other.jpg"}
+    row = {"key": "a", "image": {"bytes": jpeg(), "path": "a.jpg"}, "source": other, "crops": [other, other],
+           "raw": [jpeg()], "box": {"at": [1, 2], "of": "cat"}}  # fmt: skip
+    pl.DataFrame([row]).write_parquet(tmp_path / "t.parquet")
+    meta = json.loads(shards(made(tmp_path / "d", tmp_path / "t.parquet"))["meta"].item())
+    path = {"path": "other.jpg"}
+    assert meta == {"source": path, "crops": [path, path], "raw": [], "box": row["box"]}
+
+
 def test_rows_of_json_lines_are_each_their_own(tmp_path):
     """Blank lines, keys that some rows lack, a value of another type in each row: every row arrives once, as written."""
     values = [1, 2.5, "x", True, [1], {"a": 1}, 2**70, {"a": "x"}, None]

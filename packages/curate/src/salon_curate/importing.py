@@ -330,7 +330,7 @@ def _table(path: Path, root: Path, columns: Columns, prefix: str = "", needs_nam
         key = checked_key(own, source=str(path), row=row)
         prompt = None if chosen.prompt is None else _text(values.get(chosen.prompt))
         meta = {
-            name: given
+            name: _without_bytes(given)
             for name, given in values.items()
             if name not in {chosen.key, chosen.image, chosen.prompt, columns.edited}
             and given is not None
@@ -350,6 +350,15 @@ def _table(path: Path, root: Path, columns: Columns, prefix: str = "", needs_nam
     if seen and chosen.image is None:
         hint = "Say which it is: --image COLUMN."
         raise InputError("no column is known to contain the image", source=path, found=seen, hint=hint)
+
+
+def _without_bytes(value: Any) -> Any:
+    """Return a value without the bytes in it, such as those of the further pictures that ``datasets`` writes."""
+    if isinstance(value, dict):
+        return {name: _without_bytes(each) for name, each in value.items() if not isinstance(each, bytes)}
+    if isinstance(value, list):
+        return [_without_bytes(each) for each in value if not isinstance(each, bytes)]
+    return value
 
 
 def _with_file(picture: Picture, content: bytes | str | None, root: Path, table: Path, column: str | None) -> Picture:
