@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from curate_world import drawn, made
+from curate_world import drawn, jpeg, made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -184,6 +184,19 @@ def test_a_draw_keeps_the_ratio_repeats_nothing_and_can_take_the_hardest(looked)
         draw(looked, STAGES, {"good": "good"}, [1], number + 1)
     with pytest.raises(InputError, match="too few pictures"):
         draw(looked, STAGES, buckets, [4, 1, 1], 60)
+
+
+def test_a_draw_of_the_hardest_takes_no_picture_without_a_score(tmp_path):
+    (tmp_path / "a.png").write_bytes(jpeg())
+    rows = [{"key": f"k{number}", "image": "a.png", **({"score": number} if number < 3 else {})} for number in range(6)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    dataset, stages = made(tmp_path / "d", tmp_path / "rows.jsonl"), [fields(score="int")]
+    run(dataset, stages, engine=inline)
+    anything = {"any": "key >= 'k'"}
+    assert draw(dataset, stages, anything, [1], 3, by="score").keys["key"].to_list() == ["k2", "k1", "k0"]
+    with pytest.raises(InputError, match="too few pictures for 4: 3"):
+        draw(dataset, stages, anything, [1], 4, by="score")
+    assert len(draw(dataset, stages, anything, [1], 6).keys) == 6
 
 
 def test_a_promised_loss_is_held_although_the_threshold_is_chosen_from_the_data():

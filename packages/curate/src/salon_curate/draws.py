@@ -56,7 +56,7 @@ def draw(
         ratio: whole numbers, one for each bucket.
         number: of pictures in all.
         by: a column: each bucket gives its highest values (hard positives: a score of how misleading a picture is) instead of a
-            random draw; equal values by the order of the keys' hashes.
+            random draw; equal values by the order of the keys' hashes. A row without a value is not drawn.
         seed: of the random order.
 
     Raises:
@@ -72,8 +72,8 @@ def draw(
     if by is not None and not (rows.schema[by].is_numeric() or rows.schema[by] == pl.Boolean):
         raise InputError("has no numbers to order by:", column="by", value=by)
     hashes = np.array([seeded_hash(key, seed, "draw") for key in rows["key"]], dtype=np.uint64)
-    rank = np.zeros(len(rows)) if by is None else -rows[by].cast(float).fill_null(float("-inf")).to_numpy()
-    free = np.ones(len(rows), dtype=np.bool_)
+    rank = np.zeros(len(rows)) if by is None else -rows[by].cast(float).to_numpy()  # a missing value is NaN
+    free = ~np.isnan(rank)
     pieces, available = [], {}
     for (name, sql), count in zip(buckets.items(), wanted, strict=True):
         places = np.flatnonzero(select(dataset, stages, {name: sql}).mask & free)
