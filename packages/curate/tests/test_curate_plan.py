@@ -158,6 +158,8 @@ def test_a_plan_of_stored_replies_has_no_wall_and_workers_share_what_no_judge_ma
     judged = sum(seconds[stage.name] for stage in stages if isinstance(stage, DataSetStage | JudgedStage))
     assert alone == pytest.approx(sum(seconds.values()))
     assert shared == pytest.approx(judged + (alone - judged) / 4) and 0 < judged < shared < alone
+    crowded = [wall_seconds(plans, stages, workers=workers) for workers in (len(dataset.shards), 500)]
+    assert crowded == [pytest.approx(judged + (alone - judged) / len(dataset.shards))] * 2  # a shard has one worker
     dataset = made(tmp_path / "other", few, shard_rows=4)
     (dataset.folder / PIPELINE).write_text('[[stage]]\nuse = "look"\n[[stage]]\nask = "agreement"\njudge = "pixels:"\n')
     words = ["plan", str(dataset.folder), "--format", "json"]

@@ -149,8 +149,8 @@ def total_of(known: Sequence[PartCost], name: str, shards: Sequence[Shard]) -> E
 def wall_seconds(plans: Sequence[StagePlan], stages: Sequence[Stage], *, workers: int = 1) -> float | None:
     """Estimate the seconds of a run, one stage after the other; None where those of a stage are not known.
 
-    Workers share the shards of a stage; a judged stage, and one over the whole data set, is made by one process. What a worker
-    takes to start is left out.
+    Workers share the shards of a stage, and those beyond the number of shards have nothing to do; a judged stage, and one over
+    the whole data set, is made by one process. What a worker takes to start is left out.
 
     Args:
         plans: of all stages, as :func:`plan` returns them.
@@ -162,5 +162,6 @@ def wall_seconds(plans: Sequence[StagePlan], stages: Sequence[Stage], *, workers
         seconds = planned.totals["seconds"].value
         if seconds is None:
             return None
-        wall += seconds / (1 if isinstance(stage, DataSetStage | JudgedStage) else workers)
+        alone = isinstance(stage, DataSetStage | JudgedStage)
+        wall += seconds / (1 if alone else min(workers, planned.shards))
     return wall
