@@ -6,7 +6,7 @@ import math
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from curate_world import drawn, made
+from curate_world import drawn, jpeg, made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +14,7 @@ from salon_curate import asks
 from salon_curate.cli import curate
 from salon_curate.engine import inline
 from salon_curate.judging import judge_stage
-from salon_curate.measures import look
+from salon_curate.measures import fields, look
 from salon_curate.pages import yield_page, yield_section
 from salon_curate.pipeline import LOOK, PIPELINE
 from salon_curate.running import run
@@ -248,6 +248,25 @@ def test_the_commands_print_the_funnel_save_selections_and_draw_the_curves(looke
         assert ("threshold" in written.columns) == (wanted == "curves"), written.columns
     assert "where sharpness is at least" in (tmp_path / "curves.html").read_text()
     assert json.loads(call("why", folder, "k00002"))["stages"][0]["values"]["look_problem"]
+
+
+def test_a_condition_beside_a_selection_replaces_none_whose_name_is_its_text(tmp_path):
+    """The selection's condition `good` asks for more than the column of that name."""
+    rows = [{"key": f"k{number}", "image": "a.png", "good": True, "score": number} for number in range(4)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "a.png").write_bytes(jpeg())
+    dataset = made(tmp_path / "d", tmp_path / "rows.jsonl")
+    (dataset.folder / PIPELINE).write_text(
+        '[[stage]]\nuse = "fields"\nparameters = { good = "bool", score = "int" }\n'
+        '[selection.default]\ngood = "good AND score >= 2"\n"score < 9" = "score < 9"\n'
+    )
+    run(dataset, [fields(good="bool", score="int")], engine=inline)
+    words = ["yield", str(dataset.folder), "--selection", "default", "--format", "json"]
+    for beside in ([], ["--where", "good"], ["--where", "good", "--where", "score < 9", "--where", "good"]):
+        told = CliRunner().invoke(curate, [*words, *beside], catch_exceptions=False).output
+        funnel = json.loads(told)["funnel"]
+        assert funnel["kept"] == 2, beside
+        assert len(funnel["conditions"]) == 3 + bool(beside)
 
 
 def test_a_saved_selection_is_text_that_people_can_read_and_says_what_was_selected(tmp_path):

@@ -228,7 +228,12 @@ def _predicates(dataset: "DataSet", pipeline: "Pipeline", where: tuple[str, ...]
     if selection is not None:
         known = pipeline.selections.get(selection)
         predicates = dict(known) if known is not None else saved_predicates(dataset, selection, others=pipeline.selections)
-    return predicates | {sql: sql for sql in where}
+    for sql in where:
+        name = sql
+        while predicates.get(name, sql) != sql:  # a condition of the selection has this name, and stays
+            name += "_"
+        predicates[name] = sql
+    return predicates
 
 
 def _funnel_of(selection: "Selection") -> dict[str, Any]:
