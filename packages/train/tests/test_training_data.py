@@ -24,6 +24,7 @@ from salon_train.data import (
     UnusableRow,
     count,
     example_rows,
+    grpo_dataset,
     published_counts,
     read_examples,
 )
@@ -145,6 +146,21 @@ def test_pictures_that_cannot_be_opened_are_found_when_they_are_looked_at(folder
     assert all(want in text for want, text in zip(wanted, said, strict=True))
     assert len(read_examples(path, look=Look.NOT).rows) == 7
     assert read_examples(path, look=Look.EXISTS).unusable == {RowFault.PICTURE: 2}
+
+
+@pytest.mark.parametrize("orientation", [None, 1, 3, 6, 8])
+def test_a_picture_is_measured_upright_as_it_is_learned_from(tmp_path, orientation):
+    """A camera writes the sensor's rows and how to turn them; `datasets` turns them for the model that learns."""
+    from salon_train.run.greedy import picture_of
+
+    picture, exif = Image.linear_gradient("L").convert("RGB").resize((48, 32)), Image.Exif()
+    if orientation is not None:
+        exif[0x0112] = orientation
+    picture.save(tmp_path / "0.png", exif=exif)
+    example = TrainingExample("0.png", tmp_path / "0.png", NORMAL)
+    learned, measured = grpo_dataset([example])[0]["images"][0], picture_of(example)
+    assert measured.size == ((32, 48) if orientation in (6, 8) else (48, 32))
+    assert (measured.mode, measured.tobytes()) == (learned.mode, learned.tobytes())
 
 
 def test_pictures_may_stand_in_a_folder_of_their_own(folder):

@@ -61,13 +61,15 @@ def picture_of(example: TrainingExample) -> Any:
 
 
 def opened(content: bytes) -> Any:
-    """Decode a picture (PIL, RGB).
+    """Decode a picture (PIL, RGB), upright as ``datasets`` shows it to a model that learns.
 
     Raises:
         InputError: the bytes are in no format that is read.
     """
+    from PIL import ImageOps
+
     with open_picture(content) as picture:
-        return picture.convert("RGB")
+        return ImageOps.exif_transpose(picture).convert("RGB")
 
 
 def _answered(model: Any, processor: Any, some: Sequence[tuple[str, Any]], longest: int) -> list[GreedyAnswer]:
