@@ -313,6 +313,20 @@ def test_held_out_numbers_are_counted_by_hand():
     assert held_out_numbers([], [], [])["accuracy"] is None
 
 
+def test_accuracy_while_learning_is_that_of_held_out_pairs_where_all_chosen_pictures_have_more_votes():
+    generator = np.random.default_rng(0)
+    votes = generator.integers(1, 4, (200, 3)).astype(float)
+    votes[:, 0] = votes[:, 1] + generator.integers(0, 3, 200)  # a third is undecided
+    gaps = generator.normal(size=200).round(1)
+    pairs = [pair(str(number), *each) for number, each in enumerate(votes)]
+    found = held_out_numbers(pairs, gaps, [[0.4, 0.4, 0.2]] * 200)
+    right, decided = stage.told_right(torch.tensor(gaps), torch.tensor(votes))
+    assert (decided, right / decided) == (found["pairs"], pytest.approx(found["accuracy"]))
+    turned = stage.told_right(torch.tensor(-gaps), torch.tensor(votes[:, [1, 0, 2]]))
+    assert turned == (right, decided) and 0 < decided < 200
+    assert stage.told_right(torch.zeros(2), torch.ones(2, 3)) == (0.0, 0)
+
+
 def test_held_out_numbers_do_not_depend_on_order_or_names_of_prompts_and_accuracy_not_on_how_many_voted():
     random = np.random.default_rng(0)
     pairs = [pair(f"p{number % 12}", *random.integers(0, 5, 2), 1.0) for number in range(60)]

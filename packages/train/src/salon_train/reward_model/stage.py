@@ -107,19 +107,20 @@ class _RewardModelRun(OwnLoop[RewardModelConfiguration]):
         torch.manual_seed(torch_seed(seed * _LONGEST + number))
         self._network.train()
         self._optimizer.zero_grad()
-        loss, right, at_once = 0.0, 0, learning.device_batch or learning.batch
+        loss, right, decided, at_once = 0.0, 0.0, 0, learning.device_batch or learning.batch
         for start in range(0, len(pairs), at_once):
             some = pairs[start : start + at_once]
             gap, deviation = self._gaps(some)
             votes = torch.tensor([pair.votes for pair in some], device=gap.device)
             part = self._votes(gap, votes, deviation) * (len(some) / len(pairs))
             part.backward()
-            loss, right = loss + float(part.detach()), right + int((gap > 0).sum())
+            counts = told_right(gap.detach(), votes)
+            loss, right, decided = loss + float(part.detach()), right + counts[0], decided + counts[1]
         norm = float(nn.utils.clip_grad_norm_(self._parameters, 1.0))
         check_finite("gradient", norm, step=number, hint="Lower the learning rate, or compute in float32.")
         self._optimizer.step()
         self._schedule.step()
-        return {"loss": loss, "grad_norm": norm, "accuracy": right / len(pairs)}
+        return {"loss": loss, "grad_norm": norm, "accuracy": right / decided if decided else None}
 
     def _gaps(self, pairs: Sequence[Preference]) -> tuple[Tensor, Tensor | None]:
         """Return the reward of the chosen less that of the rejected, and the deviation of the gap."""
@@ -185,6 +186,23 @@ class _RewardModelRun(OwnLoop[RewardModelConfiguration]):
             "pairs": len(self._pairs),
             "held_out": dict(numbers),
         }
+
+
+def told_right(gap: Tensor, votes: Tensor) -> tuple[float, int]:
+    """Return how many pairs have the higher reward on the side of more votes, and how many have such a side.
+
+    Args:
+        gap: the first reward less the second, shape (pairs,); equal rewards are half right.
+        votes: for the first, the second and for neither, shape (pairs, 3).
+
+    Example:
+        >>> votes = torch.tensor([[1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+        >>> told_right(torch.tensor([0.5, 0.5, 0.0, 0.5]), votes)
+        (1.5, 3)
+    """
+    sides = (votes[:, 0] - votes[:, 1]).sign()
+    decided = sides != 0
+    return float((gap.sign() * sides + 1)[decided].sum()) / 2, int(decided.sum())
 
 
 def _network(section: BackboneSection, *, unsure: bool) -> tuple[RewardNetwork, bool]:
