@@ -362,6 +362,24 @@ def test_two_runs_over_the_same_shards_exclude_each_other_and_those_over_others_
     assert (part.exists(), other.exists()) == (False, True)
 
 
+def test_a_sample_of_shards_takes_the_locks_of_its_own_shards(tmp_path):
+    """A plan works on some shards of all; a run of others at the same time is not in its way."""
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 2))
+    assert len(dataset.shards) == 4
+    text = (
+        "import sys; from pathlib import Path; from salon_curate.dataset import DataSet\n"
+        "whole = DataSet.open(Path(sys.argv[1])); own = [whole.shards[int(each)] for each in sys.argv[2:]]\n"
+        "sample = DataSet(whole.folder, whole.name, whole.sources, own)\n"
+        "with sample.working_on(range(len(own))): print('works')\n"
+    )
+    with dataset.working_on(range(1, 3)):
+        for places, free in (("03", True), ("0", True), ("2", False), ("13", False), ("0123", False)):
+            words = [sys.executable, "-c", text, str(dataset.folder), *places]
+            tried = subprocess.run(words, capture_output=True, text=True, check=False)
+            assert (tried.stdout == "works\n") is free, (places, tried.stderr)
+            assert free or "another process works on these shards" in tried.stderr
+
+
 def test_what_a_killed_init_was_writing_is_gone_after_the_next(tmp_path):
     (tmp_path / "d").mkdir()
     for name in (MANIFEST, PIPELINE):

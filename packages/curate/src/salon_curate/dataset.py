@@ -19,6 +19,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -264,7 +265,10 @@ class DataSet:
         descriptor = None
         try:
             descriptor = os.open(self.folder / _LOCKS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, len(shards), shards.start)  # a byte for each shard
+            places = [int(self.shards[number].name) for number in shards]  # others where this data set is a sample of them
+            for _, stretch in groupby(enumerate(places), lambda pair: pair[1] - pair[0]):
+                following = [place for _, place in stretch]
+                fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, len(following), following[0])  # a byte for each shard
         except OSError as error:
             if descriptor is not None and error.errno in (errno.EAGAIN, errno.EACCES):
                 os.close(descriptor)
