@@ -138,6 +138,22 @@ def test_a_small_library_is_used_up_and_then_refused(tmp_path):
         compose(per_category=3, library=library)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_library_whose_subjects_have_unequal_numbers_of_scenes_is_used_to_its_last_combination(tmp_path, seed):
+    """One subject has 2 combinations, the other 4: whichever comes first in the draw, all six are composed."""
+    text = SMALL.replace("[styles]", 'out = ["in a park", "on a hill", "on a quay", "in a yard"]\n[styles]')
+    both = {name: [*texts, texts[0].replace("in | a", "out | another")] for name, texts in SUBJECTS.items()}
+    (tmp_path / "own.toml").write_text(
+        text.format(subjects="\n".join(f"{name} = {json.dumps(texts)}" for name, texts in both.items()))
+    )
+    library = Library.read(tmp_path / "own.toml")
+    for number in range(1, 7):
+        prompts = compose(seed=seed, per_category=number, library=library)
+        assert len({prompt.text for prompt in prompts}) == 8 * number
+    with pytest.raises(InputError, match="has 6 combinations"):
+        compose(seed=seed, per_category=7, library=library)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

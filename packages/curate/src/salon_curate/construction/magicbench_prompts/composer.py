@@ -105,7 +105,9 @@ def briefs(category: SubCategory, *, seed: int, number: int, library: Library) -
     while len(drawn) < number:
         for entity_number in order[: number - len(drawn)]:
             combination = next(draws[entity_number], None)
-            if combination is not None:
+            if combination is None:
+                order.remove(entity_number)
+            else:
                 drawn.append(_brief(entities[entity_number], combination, library))
     return drawn
 
