@@ -243,6 +243,7 @@ def test_a_wrong_setting_is_named_before_anything_is_drawn(arguments, named):
         ({"weights": {"sunken": 1, "extra-eye": 1}, "two_figures": 0.2, "two_artifacts": 0.3}, "two_artifacts"),
         ({"weights": {"sunken": 1, "extra-eye": 9}, "two_figures": 1.0, "two_artifacts": 1.0}, "two_figures"),
         ({"weights": {"extra-eye": 1}, "hard_positives": 0}, "hard_positives"),
+        ({"weights": {"sunken": 1, "extra-eye": 1}, "two_figures": 1, "hard_positives": 0}, "hard_positives"),
     ],
 )
 def test_a_balance_that_cannot_be_drawn_is_refused(arguments, named):

@@ -89,7 +89,8 @@ class Balance:
         used = [KINDS[name] for name, weight in self.weights.items() if weight]
         if self.two_figures and len({kind.artifact.l2 for kind in used}) < 2:
             raise InputError("two figures need kinds of two L2 labels", column="two_figures", value=self.two_figures)
-        if not self.hard_positives and all(kind.subject in HARD_SUBJECTS for kind in used):
+        others = {kind.artifact.l2 for kind in used if kind.subject not in HARD_SUBJECTS}
+        if not self.hard_positives and len(others) < (2 if self.two_figures == 1 else 1):
             raise InputError("nothing is left to be drawn right", column="hard_positives", value=self.hard_positives)
         object.__setattr__(self, "draws", self._first_draws())
 
