@@ -175,7 +175,8 @@ class FlowGRPO(RewardLearner):
 
     The gradient is that of mean(t · σ · (KL - advantage · log p)): with one update on each set of pictures the ratio of
     likelihoods is 1, so its clipping never acts. The weights t · σ, with a = 1, make early and late steps count alike. A
-    picture without a reward takes no part, nor does a group whose rewards are equal.
+    picture without a reward takes no part. Pictures of a group whose rewards are equal have the advantage 0, so only their KL
+    counts; where all groups are so, nothing is learned.
 
     Args:
         policy: begins with its weights, and is changed in place.
