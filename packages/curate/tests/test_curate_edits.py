@@ -29,6 +29,7 @@ from salon_synthetic.videos import write_clip
 from salon_taxonomy.enums import MediaRole
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Reply
+from salon_taxonomy.testing import ReplayJudge
 
 COLUMNS = Columns(key="id", image="result", prompt="instruction", edited="source")
 
@@ -232,3 +233,12 @@ def test_a_judge_is_shown_the_source_and_then_the_result_and_what_it_writes_is_t
     for question in judge.seen:
         assert [media.role for media in question.media] == [MediaRole.SOURCE, MediaRole.RESULT]
         assert "paint a square" in question.text
+
+
+@pytest.mark.parametrize("half", ["\\ud800", "\\udfff"])
+def test_half_a_character_in_a_reply_is_a_replacement_character_and_the_run_goes_on(dataset, half):
+    text = f'{{"followed": true, "kept": true, "explanation": "as asked {half}"}}'
+    stages = [judge_stage(asks.editing(), ReplayJudge([text] * dataset.rows))]
+    assert not run(dataset, stages).set_aside
+    told = set(read_columns(dataset, stages, ["edit_explanation"]).collect()["edit_explanation"].drop_nulls())
+    assert told == {"as asked \ufffd"}

@@ -32,6 +32,7 @@ from salon_judges.asking.spending import RunLimits, Spending
 from salon_judges.asking.stored_tokens import tokens_of, tokens_text
 from salon_judges.media import PicturePolicy, PreparedPicture, VideoPolicy, prepare_bytes
 from salon_judges.media.video_sampling import prepare_video_bytes
+from salon_taxonomy.answers.reading import without_surrogates
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError, StorageError
 from salon_taxonomy.protocols import Judge, Media, Reply, Usage
@@ -265,7 +266,8 @@ class _Examiner:
         missing = next((value for value in columns.values() if isinstance(value, Unscored)), None)
         values = {f"{stage.prefix}{name}": None if isinstance(value, Unscored) else value for name, value in columns.items()}
         problem = None if missing is None else f"{missing.reason}: {missing.detail}"
-        return {**nothing, **values, "problem": problem}
+        row_values = {**nothing, **values, "problem": problem}  # a reply may hold half a character, which no table takes
+        return {name: without_surrogates(value) if isinstance(value, str) else value for name, value in row_values.items()}
 
     async def _verdict(self, inquiry: Inquiry[Any], replies: "RowReplies") -> Verdict[Any]:
         answer = await self._asker.answer(inquiry, replies)
