@@ -45,6 +45,7 @@ from salon_ranking.near_duplicates import near_duplicates
 from salon_ranking.uncertainty.proportions import highest_share
 from salon_synthetic import PixelJudge, PixelSettings
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.testing import ReplayJudge
 
 STAGES = [look, fields(good="bool"), duplicates, split]
 PIPELINE_TEXT = """
@@ -197,6 +198,19 @@ def test_a_draw_of_the_hardest_takes_no_picture_without_a_score(tmp_path):
     with pytest.raises(InputError, match="too few pictures for 4: 3"):
         draw(dataset, stages, anything, [1], 4, by="score")
     assert len(draw(dataset, stages, anything, [1], 6).keys) == 6
+
+
+def test_a_row_without_a_picture_is_none_that_the_cheap_filter_drops(tmp_path):
+    (tmp_path / "a.png").write_bytes(jpeg())
+    rows = [{"key": f"k{number}", "image": "no.png" if number % 4 == 0 else "a.png", "prompt": "x"} for number in range(40)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    dataset = made(tmp_path / "d", tmp_path / "rows.jsonl")
+    judge = ReplayJudge(['{"answer": true}'] * 40)
+    for share in (0.5, 1.0):
+        stages = [look, judge_stage(asks.agreement(), judge, when="sharpness < 0", explore=share)]
+        run(dataset, stages, engine=inline)
+        loss = cascade_loss(dataset, stages, "agreement", {"keeps": "agrees"})
+        assert loss.dropped == 30 and 0 < loss.explored == loss.kept_by_expensive <= 30 * share + 8
 
 
 def test_a_promised_loss_is_held_although_the_threshold_is_chosen_from_the_data():

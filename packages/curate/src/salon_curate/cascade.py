@@ -19,7 +19,7 @@ class CascadeLoss:
         explored: rows that the cheap filter drops and the expensive judge was asked about all the same, with an answer.
         kept_by_expensive: of these, rows that the expensive condition keeps.
         upper: upper Clopper–Pearson bound, at the confidence, of P(expensive keeps | cheap drops).
-        dropped: rows of the data set that the cheap filter drops.
+        dropped: rows of the data set that the cheap filter drops; a row without a readable picture is none of them.
     """
 
     explored: int
@@ -51,7 +51,7 @@ def cascade_loss(
     if not number:
         raise InputError("nothing was explored", column="stage", value=stage, hint="Set explore = 0.02 on the stage.")
     kept = int((answered & select(dataset, stages, expensive).mask).sum())
-    dropped = int(explored.sum()) + int((problem == NOT_ASKED).sum())
+    dropped = int(explored.sum()) + select(dataset, stages, {"not asked": f"{stage}_problem = '{NOT_ASKED}'"}).kept
     return CascadeLoss(number, kept, highest_share(kept, number, 1 - confidence), dropped, confidence)
 
 
