@@ -13,6 +13,7 @@ from pathlib import Path
 import polars as pl
 from pydantic import ValidationError
 
+from salon_console.table_files import FORMULA
 from salon_store.checks import checked, frame_of
 from salon_store.errors import DuplicateKeyError, RowError
 from salon_store.schemas import Column, TableSchema, table_schema
@@ -130,6 +131,7 @@ def _from_csv(path: Path, schema: TableSchema, on_bytes: Callable[[int], None]) 
     except pl.exceptions.PolarsError as error:
         raise _broken_csv(path, len(header), str(error).splitlines()[0]) from error
     on_bytes(path.stat().st_size)
+    texts = texts.with_columns(pl.all().str.replace(f"^'({FORMULA})", "$1"))  # as csv_text
     typed = [
         _from_texts(texts[name], schema.columns[name], schema, path) if name in schema.columns else texts[name]
         for name in texts.columns
