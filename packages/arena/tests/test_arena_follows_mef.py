@@ -30,7 +30,7 @@ from salon_console import main
 from salon_judges.formats.generations import Generated
 from salon_ranking.battles import Battles
 from salon_ranking.raters import Votes, check_raters
-from salon_taxonomy.errors import StorageError
+from salon_taxonomy.errors import InputError, StorageError
 from salon_taxonomy.records import Winner
 
 Body = Callable[..., AnswerBody]
@@ -491,8 +491,6 @@ def test_pairs_with_few_matches_and_even_ones_come_first_and_open_ones_count(
 
 
 def test_a_table_of_known_pairs_is_read_or_refused_by_row(tmp_path: Path, material: Material) -> None:
-    from salon_taxonomy.errors import InputError
-
     path = tmp_path / "anchors.csv"
     head = "prompt_id,model_a,model_b,winner,sample_a\n"
     path.write_text(head + f"canary-prompt-1,{MODELS[0]},{MODELS[1]},model_b,1\n")
@@ -507,4 +505,26 @@ def test_a_table_of_known_pairs_is_read_or_refused_by_row(tmp_path: Path, materi
     ):
         path.write_text(head + row + "\n")
         with pytest.raises(InputError, match=f"row 1, column '{words}'"):
+            read_known_pairs(path, material)
+
+
+def test_known_pairs_of_two_samples_of_one_model_are_refused_as_no_battle_can_say_who_won(
+    tmp_path: Path, material: Material
+) -> None:
+    path = tmp_path / "anchors.csv"
+    path.write_text(
+        f"prompt_id,model_a,model_b,winner,sample_b\ncanary-prompt-1,{MODELS[0]},{MODELS[0]},model_a,1\n", encoding="utf-8"
+    )
+    with pytest.raises(InputError, match="row 1, column 'model_b': the two models of a pair are one"):
+        read_known_pairs(path, material)
+
+
+def test_a_known_pair_that_is_there_twice_is_one_and_refused_with_another_winner(tmp_path: Path, material: Material) -> None:
+    path, head = tmp_path / "anchors.csv", "prompt_id,model_a,model_b,winner\n"
+    one, turned = (f"canary-prompt-1,{MODELS[a]},{MODELS[1 - a]}" for a in (0, 1))
+    path.write_text(head + f"{one},model_a\n{turned},model_b\n{one},model_a\n")
+    assert len(read_known_pairs(path, material)) == 1
+    for wrong in (f"{turned},model_a", f"{one},model_b", f"{one},tie"):
+        path.write_text(head + f"{one},model_a\n{wrong}\n")
+        with pytest.raises(InputError, match="row 2, column 'winner': the same pair has another winner before"):
             read_known_pairs(path, material)
