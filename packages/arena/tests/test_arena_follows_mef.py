@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -105,6 +106,22 @@ def test_an_expert_votes_only_after_85_percent_agreement_and_kappa_above_0_8(
         assert reply["state"] == "suspended" and reply["until"] > clock.now
         clock.forward(8 * 86_400)  # then there is a new test, with all pairs again
         assert experts.lease(rater).result()["left"] == 12
+
+
+def test_where_a_test_expects_a_tie_both_kinds_of_tie_are_right(
+    tmp_path: Path, material: Material, body: Body, clock: Clock
+) -> None:
+    known = known_pairs(material, 12)
+    ties = [replace(each, winner=Winner.TIE) if each.winner == Winner.BOTH_BAD else each for each in known]
+    with ArenaDatabase.open(tmp_path / "experts.db", mode="expert") as database:
+        service = vote_service(database, material, rules=BattleRules(qualification=ties), clock=clock)
+        rater = expert(service)
+        answers = iter(["both_good", "both_bad"] * 2)
+        for _ in ties:
+            answer_next(service, rater, body, lambda task: next(answers) if task["expected"] == "tie" else right_answer(task))
+        assert service.lease(rater).result()["state"] == "work"
+        row = database.read(lambda c: c.exec_driver_sql("SELECT agreement, kappa, passed FROM certificates").one())
+    assert tuple(row) == (1.0, 1.0, True)
 
 
 def test_an_expert_is_tested_again_when_the_certificate_ends(experts: WorkService, body: Body, clock: Clock) -> None:

@@ -23,7 +23,7 @@ from salon_arena.tasks import Draft, instant, seen_among
 from salon_ranking.agreement import UndefinedError, cohen_kappa
 from salon_ranking.raters import RaterPolicy, audit_sample, check_raters
 from salon_ranking.uncertainty.proportions import wilson_interval
-from salon_taxonomy.records import Side
+from salon_taxonomy.records import Side, Winner
 
 DAY: Final = 86_400_000_000
 """Microseconds."""
@@ -33,6 +33,7 @@ AUDITS_WANTED: Final = 8
 """Fewer audits of one expert decide nothing."""
 POLICY: Final = RaterPolicy()
 _SEED_BITS: Final = 63
+_TIES: Final = (Winner.BOTH_GOOD, Winner.BOTH_BAD)
 
 
 # Qualification
@@ -88,7 +89,12 @@ def _test_answers(connection: Connection, rater_id: str, number: int) -> list[tu
         .where(ASSIGNMENTS.c.subject.startswith(f"qualification\x1f{number}\x1f", autoescape=True))
     )
     rows = [(winner, json.loads(text)) for winner, text in connection.execute(query)]
-    return [(_named(winner, payload), _named(payload["expected"], payload)) for winner, payload in rows]
+    return [(_met(winner, payload["expected"], payload), _named(payload["expected"], payload)) for winner, payload in rows]
+
+
+def _met(winner: str, expected: str, payload: dict[str, Any]) -> str:
+    """Return the named outcome; where ``tie`` is expected, both kinds of tie are that, as for anchors."""
+    return expected if expected == Winner.TIE and winner in _TIES else _named(winner, payload)
 
 
 def _named(winner: str, payload: dict[str, Any]) -> str:
