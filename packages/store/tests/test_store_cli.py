@@ -321,6 +321,14 @@ def test_nested_values_of_any_type_are_json(results: Path, value: str, form: str
     assert (json.loads(text) if form == "csv" and value != "12::BIGNUM" else text) == wanted
 
 
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_time_of_day_keeps_the_parts_of_its_second(results: Path, form: str) -> None:
+    done = salon(
+        "sql", results, "SELECT TIME '01:02:03.25' AS t UNION ALL SELECT TIME '01:02:03.75' ORDER BY t", "--format", form
+    )
+    assert done.stdout.count("01:02:03.25") == 1 == done.stdout.count("01:02:03.75")
+
+
 @pytest.mark.parametrize("hours", ["nan", "inf", "1e12", "0.5"])
 def test_a_retention_that_is_no_time_is_refused(results: Path, hours: str) -> None:
     assert salon("vacuum", results, "--retention", hours).exit_code == 2
