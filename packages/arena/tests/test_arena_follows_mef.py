@@ -33,6 +33,7 @@ from salon_ranking.battles import Battles
 from salon_ranking.raters import Votes, check_raters
 from salon_taxonomy.errors import InputError, StorageError
 from salon_taxonomy.records import Winner
+from salon_taxonomy.verdict import Reason, Unscored
 
 Body = Callable[..., AnswerBody]
 Expected = Callable[[dict[str, Any]], str]
@@ -122,6 +123,26 @@ def test_where_a_test_expects_a_tie_both_kinds_of_tie_are_right(
         assert service.lease(rater).result()["state"] == "work"
         row = database.read(lambda c: c.exec_driver_sql("SELECT agreement, kappa, passed FROM certificates").one())
     assert tuple(row) == (1.0, 1.0, True)
+
+
+@pytest.mark.parametrize("lost", [0, 5, 11])
+def test_a_pair_of_a_test_that_cannot_be_shown_is_left_out_and_the_others_decide(
+    experts: WorkService, body: Body, monkeypatch: pytest.MonkeyPatch, lost: int
+) -> None:
+    rater = expert(experts)
+    for turn in range(12):
+        reply = experts.lease(rater).result()
+        assert (reply["state"], reply["left"]) == ("qualifying", 12 - turn)
+        if turn == lost:
+            with monkeypatch.context() as patch, pytest.raises(RefusedError, match="task_closed"):
+                patch.setattr(experts._media, "prepared", lambda _: Unscored(Reason.BAD_MEDIA, "gone"))
+                experts.look(rater, reply["tasks"][0]["assignment"])
+        else:
+            answer_next(experts, rater, body, right_answer)
+    reply = experts.lease(rater).result()
+    assert (reply["state"], bool(reply["tasks"])) == ("work", True)
+    row = experts.database.read(lambda c: c.exec_driver_sql("SELECT agreement, passed FROM certificates").one())
+    assert tuple(row) == (1.0, True)
 
 
 def test_an_expert_is_tested_again_when_the_certificate_ends(experts: WorkService, body: Body, clock: Clock) -> None:
