@@ -316,6 +316,33 @@ def test_written_prompts_are_inspected_rejected_ones_written_again_and_read_as_m
     assert "5 accepted" in CliRunner().invoke(main, ["arena", "progress", "--database", experts.place]).output
 
 
+def test_a_prompt_keeps_its_number_in_later_releases_whatever_is_accepted_after_it(
+    experts: ArenaDatabase, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    service = WorkService(experts, PromptTask(3), clock=clock)
+
+    def write(payload: dict[str, Any]) -> Any:
+        base = {"prompt": payload["prompt_id"], "language": "en", "labels": payload["labels"]}
+        return {**base, "scenario": payload["scenario"], "test_points": []}
+
+    def released(name: str) -> dict[str, str]:
+        release(experts, "mef-prompts", tmp_path / name)
+        rows = map(json.loads, (tmp_path / name / "prompts.jsonl").read_text().splitlines())
+        return {row["prompt_id"]: row["prompt"] for row in rows}
+
+    assert answer_all(service, join(service), body, clock, write) == 3
+    inspector = join(service, "auditor")
+    tasks = service.lease(inspector).result()["tasks"]
+    numbers = []
+    for number, task in enumerate(reversed(tasks), 1):  # what was written last is accepted first
+        service.answer(inspector, body(task, {"accept": True})).result()
+        clock.forward(11)
+        service.settle_due().result()
+        numbers.append(released(f"release-{number}"))
+        assert len(numbers[-1]) == number
+    assert all(numbers[-1].items() >= earlier.items() for earlier in numbers)
+
+
 def test_checks_ratings_and_votes_are_mefs_tables_and_a_data_set(
     tmp_path: Path, body: Body, clock: Clock, material: Material
 ) -> None:
