@@ -1,6 +1,7 @@
 """Opinion scores and checks: two people per item, all models side by side, and what they say reaches ``salon ratings mos``."""
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -141,6 +142,15 @@ def test_a_prompt_that_no_page_and_no_store_holds_is_left_out_and_named(tmp_path
     material = read_material(folder, prompts)
     assert len(material.prompts) == len(rows) - 1
     assert any(remark.startswith(f"row 2: column '{column}': ") for remark in material.remarks), material.remarks
+
+
+def test_a_folder_whose_name_is_not_utf_8_is_refused_by_name(tmp_path: Path) -> None:
+    folder, prompts = write_material(tmp_path)
+    (folder / MODELS[0]).rename(os.fsdecode(os.fsencode(folder) + b"/caf\xe9"))
+    with pytest.raises(InputError, match=r"not UTF-8: .*caf\\\\*udce9"):
+        read_material(folder, prompts)
+    done = CliRunner().invoke(main, ["arena", "serve", str(folder), "--prompts", str(prompts), "--task", "checks"])
+    assert done.exit_code == 2 and "not UTF-8" in done.output
 
 
 def test_material_without_panels_or_test_points_is_refused(material: Material) -> None:

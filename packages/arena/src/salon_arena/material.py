@@ -117,6 +117,8 @@ def read_material(folder: Path, prompts: Path, *, compared: bool = True) -> Mate
     for model in models:
         if len(model.name) > _LONGEST_NAME:
             raise InputError(f"a model's name has more than {_LONGEST_NAME} characters", source=model)
+        if without_surrogates(model.name) != model.name:
+            raise InputError("the name of a model's folder is not UTF-8:", source=folder, value=ascii(model.name))
         one = read_generations(model, model.name, known, suffixes=PICTURE_SUFFIXES + VIDEO_SUFFIXES)
         left_out += len(one.left_out)
         for prompt_id in known:
