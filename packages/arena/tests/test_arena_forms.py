@@ -132,6 +132,7 @@ def test_a_lease_that_ran_out_goes_to_another_rater(database: ArenaDatabase, mat
     [
         *(("labels", ["x" * 401]), ("labels", "a\ud800"), ("test_points", ["Quantity: \ud800"]), ("test_points", [1])),
         *(("language", "x" * 401), ("scenario", "x" * 401), ("scenario", 7)),
+        *(("test_points", ["x" * 401]), ("test_points", ["x" * 401 + ": a cat"])),
     ],
 )
 def test_a_prompt_that_no_page_and_no_store_holds_is_left_out_and_named(tmp_path: Path, column: str, value: Any) -> None:

@@ -358,6 +358,9 @@ def _prompt_row(row: TableRow) -> tuple[Prompt, Mapping[str, str]]:
         name, _, check = (part.strip() for part in text.partition(":"))
         if not name or name in points:
             raise row.problem("each test point of a prompt needs a name of its own, not", "test_points", value=text)
+        if len(name) > _LONGEST_NAME:
+            problem = f"the name of a test point, before its colon, has more than {_LONGEST_NAME} characters:"
+            raise row.problem(problem, "test_points", value=name[:80])
         points[name] = check or name
     return _prompt(row), points
 
