@@ -100,6 +100,25 @@ def test_accepted_labels_are_magicmirrors_rows(
     assert by_model[MODELS[2]].labels == {"L2: Abnormal Object Morphology": ()}
 
 
+def test_labels_that_an_adjudicator_decided_after_a_rejection_are_released_with_and_without_unaudited(
+    experts: ArenaDatabase, material: Material, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    service = WorkService(experts, LabelTask(material, Taxonomy.open("magicmirror")), clock=clock)
+    for _ in range(3):
+        label_all(service, join(service), body, clock, lambda _: marks(HAND))
+    for _ in range(2):
+        label_all(service, join(service, "auditor"), body, clock, lambda model: {"accept": model != MODELS[0]})
+    with_rejected = release(experts, "magicmirror", tmp_path / "before", unaudited=True)
+    assert (with_rejected.rows, len(with_rejected.left_out)) == (8, 4)
+    assert len(label_all(service, join(service, "adjudicator"), body, clock, lambda _: marks(FACE))) == 4
+    for unaudited in (False, True):
+        done = release(experts, "magicmirror", tmp_path / str(unaudited), unaudited=unaudited)
+        assert (done.rows, done.left_out) == (12, ())
+        rows = [row for row in magicdata_rows(tmp_path / str(unaudited) / "labels.jsonl") if isinstance(row, MagicDataRow)]
+        decided = [row.answer.labels for row in rows if MODELS[0] in row.image]
+        assert decided == [{"L2: Abnormal Human Anatomy": ("L3: Facial Structure Deformity",)}] * 4
+
+
 def test_accepted_labels_and_levels_are_artifact_benchs_rows(
     experts: ArenaDatabase, material: Material, body: Body, clock: Clock, tmp_path: Path
 ) -> None:
