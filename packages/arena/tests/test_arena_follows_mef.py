@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,8 +31,9 @@ from salon_console import main
 from salon_judges.formats.generations import Generated
 from salon_ranking.battles import Battles
 from salon_ranking.raters import Votes, check_raters
-from salon_taxonomy.errors import StorageError
+from salon_taxonomy.errors import InputError, StorageError
 from salon_taxonomy.records import Winner
+from salon_taxonomy.verdict import Reason, Unscored
 
 Body = Callable[..., AnswerBody]
 Expected = Callable[[dict[str, Any]], str]
@@ -105,6 +107,42 @@ def test_an_expert_votes_only_after_85_percent_agreement_and_kappa_above_0_8(
         assert reply["state"] == "suspended" and reply["until"] > clock.now
         clock.forward(8 * 86_400)  # then there is a new test, with all pairs again
         assert experts.lease(rater).result()["left"] == 12
+
+
+def test_where_a_test_expects_a_tie_both_kinds_of_tie_are_right(
+    tmp_path: Path, material: Material, body: Body, clock: Clock
+) -> None:
+    known = known_pairs(material, 12)
+    ties = [replace(each, winner=Winner.TIE) if each.winner == Winner.BOTH_BAD else each for each in known]
+    with ArenaDatabase.open(tmp_path / "experts.db", mode="expert") as database:
+        service = vote_service(database, material, rules=BattleRules(qualification=ties), clock=clock)
+        rater = expert(service)
+        answers = iter(["both_good", "both_bad"] * 2)
+        for _ in ties:
+            answer_next(service, rater, body, lambda task: next(answers) if task["expected"] == "tie" else right_answer(task))
+        assert service.lease(rater).result()["state"] == "work"
+        row = database.read(lambda c: c.exec_driver_sql("SELECT agreement, kappa, passed FROM certificates").one())
+    assert tuple(row) == (1.0, 1.0, True)
+
+
+@pytest.mark.parametrize("lost", [0, 5, 11])
+def test_a_pair_of_a_test_that_cannot_be_shown_is_left_out_and_the_others_decide(
+    experts: WorkService, body: Body, monkeypatch: pytest.MonkeyPatch, lost: int
+) -> None:
+    rater = expert(experts)
+    for turn in range(12):
+        reply = experts.lease(rater).result()
+        assert (reply["state"], reply["left"]) == ("qualifying", 12 - turn)
+        if turn == lost:
+            with monkeypatch.context() as patch, pytest.raises(RefusedError, match="task_closed"):
+                patch.setattr(experts._media, "prepared", lambda _: Unscored(Reason.BAD_MEDIA, "gone"))
+                experts.look(rater, reply["tasks"][0]["assignment"])
+        else:
+            answer_next(experts, rater, body, right_answer)
+    reply = experts.lease(rater).result()
+    assert (reply["state"], bool(reply["tasks"])) == ("work", True)
+    row = experts.database.read(lambda c: c.exec_driver_sql("SELECT agreement, passed FROM certificates").one())
+    assert tuple(row) == (1.0, True)
 
 
 def test_an_expert_is_tested_again_when_the_certificate_ends(experts: WorkService, body: Body, clock: Clock) -> None:
@@ -491,8 +529,6 @@ def test_pairs_with_few_matches_and_even_ones_come_first_and_open_ones_count(
 
 
 def test_a_table_of_known_pairs_is_read_or_refused_by_row(tmp_path: Path, material: Material) -> None:
-    from salon_taxonomy.errors import InputError
-
     path = tmp_path / "anchors.csv"
     head = "prompt_id,model_a,model_b,winner,sample_a\n"
     path.write_text(head + f"canary-prompt-1,{MODELS[0]},{MODELS[1]},model_b,1\n")
@@ -507,4 +543,26 @@ def test_a_table_of_known_pairs_is_read_or_refused_by_row(tmp_path: Path, materi
     ):
         path.write_text(head + row + "\n")
         with pytest.raises(InputError, match=f"row 1, column '{words}'"):
+            read_known_pairs(path, material)
+
+
+def test_known_pairs_of_two_samples_of_one_model_are_refused_as_no_battle_can_say_who_won(
+    tmp_path: Path, material: Material
+) -> None:
+    path = tmp_path / "anchors.csv"
+    path.write_text(
+        f"prompt_id,model_a,model_b,winner,sample_b\ncanary-prompt-1,{MODELS[0]},{MODELS[0]},model_a,1\n", encoding="utf-8"
+    )
+    with pytest.raises(InputError, match="row 1, column 'model_b': the two models of a pair are one"):
+        read_known_pairs(path, material)
+
+
+def test_a_known_pair_that_is_there_twice_is_one_and_refused_with_another_winner(tmp_path: Path, material: Material) -> None:
+    path, head = tmp_path / "anchors.csv", "prompt_id,model_a,model_b,winner\n"
+    one, turned = (f"canary-prompt-1,{MODELS[a]},{MODELS[1 - a]}" for a in (0, 1))
+    path.write_text(head + f"{one},model_a\n{turned},model_b\n{one},model_a\n")
+    assert len(read_known_pairs(path, material)) == 1
+    for wrong in (f"{turned},model_a", f"{one},model_b", f"{one},tie"):
+        path.write_text(head + f"{one},model_a\n{wrong}\n")
+        with pytest.raises(InputError, match="row 2, column 'winner': the same pair has another winner before"):
             read_known_pairs(path, material)

@@ -1,6 +1,7 @@
 """Opinion scores and checks: two people per item, all models side by side, and what they say reaches ``salon ratings mos``."""
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -131,6 +132,7 @@ def test_a_lease_that_ran_out_goes_to_another_rater(database: ArenaDatabase, mat
     [
         *(("labels", ["x" * 401]), ("labels", "a\ud800"), ("test_points", ["Quantity: \ud800"]), ("test_points", [1])),
         *(("language", "x" * 401), ("scenario", "x" * 401), ("scenario", 7)),
+        *(("test_points", ["x" * 401]), ("test_points", ["x" * 401 + ": a cat"])),
     ],
 )
 def test_a_prompt_that_no_page_and_no_store_holds_is_left_out_and_named(tmp_path: Path, column: str, value: Any) -> None:
@@ -141,6 +143,15 @@ def test_a_prompt_that_no_page_and_no_store_holds_is_left_out_and_named(tmp_path
     material = read_material(folder, prompts)
     assert len(material.prompts) == len(rows) - 1
     assert any(remark.startswith(f"row 2: column '{column}': ") for remark in material.remarks), material.remarks
+
+
+def test_a_folder_whose_name_is_not_utf_8_is_refused_by_name(tmp_path: Path) -> None:
+    folder, prompts = write_material(tmp_path)
+    (folder / MODELS[0]).rename(os.fsdecode(os.fsencode(folder) + b"/caf\xe9"))
+    with pytest.raises(InputError, match=r"not UTF-8: .*caf\\\\*udce9"):
+        read_material(folder, prompts)
+    done = CliRunner().invoke(main, ["arena", "serve", str(folder), "--prompts", str(prompts), "--task", "checks"])
+    assert done.exit_code == 2 and "not UTF-8" in done.output
 
 
 def test_material_without_panels_or_test_points_is_refused(material: Material) -> None:

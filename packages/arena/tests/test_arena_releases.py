@@ -100,6 +100,25 @@ def test_accepted_labels_are_magicmirrors_rows(
     assert by_model[MODELS[2]].labels == {"L2: Abnormal Object Morphology": ()}
 
 
+def test_labels_that_an_adjudicator_decided_after_a_rejection_are_released_with_and_without_unaudited(
+    experts: ArenaDatabase, material: Material, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    service = WorkService(experts, LabelTask(material, Taxonomy.open("magicmirror")), clock=clock)
+    for _ in range(3):
+        label_all(service, join(service), body, clock, lambda _: marks(HAND))
+    for _ in range(2):
+        label_all(service, join(service, "auditor"), body, clock, lambda model: {"accept": model != MODELS[0]})
+    with_rejected = release(experts, "magicmirror", tmp_path / "before", unaudited=True)
+    assert (with_rejected.rows, len(with_rejected.left_out)) == (8, 4)
+    assert len(label_all(service, join(service, "adjudicator"), body, clock, lambda _: marks(FACE))) == 4
+    for unaudited in (False, True):
+        done = release(experts, "magicmirror", tmp_path / str(unaudited), unaudited=unaudited)
+        assert (done.rows, done.left_out) == (12, ())
+        rows = [row for row in magicdata_rows(tmp_path / str(unaudited) / "labels.jsonl") if isinstance(row, MagicDataRow)]
+        decided = [row.answer.labels for row in rows if MODELS[0] in row.image]
+        assert decided == [{"L2: Abnormal Human Anatomy": ("L3: Facial Structure Deformity",)}] * 4
+
+
 def test_accepted_labels_and_levels_are_artifact_benchs_rows(
     experts: ArenaDatabase, material: Material, body: Body, clock: Clock, tmp_path: Path
 ) -> None:
@@ -314,6 +333,33 @@ def test_written_prompts_are_inspected_rejected_ones_written_again_and_read_as_m
     assert sum(each.prompt.text == "Refined." for each in found) == 1
     assert all(each.prompt.scenario and each.prompt.labels and each.facts["test_points"] for each in found)
     assert "5 accepted" in CliRunner().invoke(main, ["arena", "progress", "--database", experts.place]).output
+
+
+def test_a_prompt_keeps_its_number_in_later_releases_whatever_is_accepted_after_it(
+    experts: ArenaDatabase, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    service = WorkService(experts, PromptTask(3), clock=clock)
+
+    def write(payload: dict[str, Any]) -> Any:
+        base = {"prompt": payload["prompt_id"], "language": "en", "labels": payload["labels"]}
+        return {**base, "scenario": payload["scenario"], "test_points": []}
+
+    def released(name: str) -> dict[str, str]:
+        release(experts, "mef-prompts", tmp_path / name)
+        rows = map(json.loads, (tmp_path / name / "prompts.jsonl").read_text().splitlines())
+        return {row["prompt_id"]: row["prompt"] for row in rows}
+
+    assert answer_all(service, join(service), body, clock, write) == 3
+    inspector = join(service, "auditor")
+    tasks = service.lease(inspector).result()["tasks"]
+    numbers = []
+    for number, task in enumerate(reversed(tasks), 1):  # what was written last is accepted first
+        service.answer(inspector, body(task, {"accept": True})).result()
+        clock.forward(11)
+        service.settle_due().result()
+        numbers.append(released(f"release-{number}"))
+        assert len(numbers[-1]) == number
+    assert all(numbers[-1].items() >= earlier.items() for earlier in numbers)
 
 
 def test_checks_ratings_and_votes_are_mefs_tables_and_a_data_set(

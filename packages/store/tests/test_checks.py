@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -52,6 +53,31 @@ def test_a_wrong_frame_is_refused_by_name_and_nothing_is_written(
         assert (shown.to_list() if isinstance(shown, pl.Series) else shown) == value
     assert store.read("battles").collect().is_empty()
     assert not list((store.path / "battles").glob("*.parquet"))
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+@pytest.mark.parametrize("count", [9 * 10**18, -9 * 10**18])
+def test_a_time_that_no_reader_has_a_value_for_is_refused(battles: Battles, unit: Any, count: int) -> None:
+    times = pl.Series([None, count, None], dtype=pl.Int64).cast(pl.Datetime(unit, "UTC"))
+    frame = battles(3).with_columns(started_at=times)
+    if unit == "ns":  # 1684 and 2255
+        assert checked(frame, SCHEMAS["battles"])["started_at"].null_count() == 2
+        return
+    with pytest.raises(RowError) as caught:
+        checked(frame, SCHEMAS["battles"])
+    assert (caught.value.column, caught.value.row, caught.value.value) == ("started_at", 2, f"{count} {unit}")
+
+
+@pytest.mark.parametrize("moment", [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)])
+def test_the_first_and_the_last_time_of_python_are_taken(battles: Battles, moment: datetime) -> None:
+    frame = battles(1).with_columns(answered_at=pl.Series([moment]))
+    assert checked(frame, SCHEMAS["battles"])["answered_at"].item() == moment
+
+
+def test_a_list_in_an_error_is_shown_on_one_line(battles: Battles) -> None:
+    with pytest.raises(RowError) as caught:
+        checked(battles(1).with_columns(labels=pl.Series([["a", ""]])), SCHEMAS["battles"])
+    assert "at least 1 character, got ['a', '']" in str(caught.value)
 
 
 def test_an_unknown_value_is_answered_with_the_vocabulary(battles: Battles) -> None:

@@ -92,6 +92,14 @@ def test_a_csv_file_of_the_wrong_shape_is_refused(csv: Callable[[str], Path], te
         read_rows(csv(text), "battles")
 
 
+@pytest.mark.parametrize("short", ["3,flux,sdxl,tie,ann,public", "3,flux,sdxl,tie,ann,public,arena"])
+def test_a_row_of_csv_with_a_cell_too_few_is_refused_not_filled_up(csv: Callable[[str], Path], short: str) -> None:
+    rows = f"{HEADER},scenario,prompt_id\n{ROW},,\n2{ROW[1:]},toys,p\n"
+    assert read_rows(csv(rows), "battles").height == 2
+    with pytest.raises(InputError, match=r"row 3, line 4: expected 8 cells, got"):
+        read_rows(csv(f"{rows}{short}\n"), "battles")
+
+
 def test_a_csv_file_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     path.write_bytes(f"{HEADER}\n1,fl\xffx,sdxl,tie,ann,public\n".encode("latin-1"))

@@ -479,3 +479,15 @@ def test_a_file_of_ones_own_is_joined_by_its_name_and_no_other_file_is_read(stor
     for name, file in wrong:
         with pytest.raises(QueryError, match=r"battles|a b|txt|broken"):
             store.sql("SELECT 1", files={name: tmp_path / file})
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_file_of_ones_own_with_a_pattern_in_its_name_is_read_and_none_beside_it(
+    store: ResultStore, tmp_path: Path, ending: str
+) -> None:
+    for number, name in enumerate(["v[1]", "v1", "v*", "v?"]):
+        frame = pl.DataFrame({"n": [number]})
+        path = tmp_path / f"{name}.{ending}"
+        {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "parquet": frame.write_parquet}[ending](path)
+    for number, name in enumerate(["v[1]", "v1", "v*", "v?"]):
+        assert store.sql("FROM mine", files={"mine": tmp_path / f"{name}.{ending}"}).rows() == [(number,)]

@@ -18,7 +18,7 @@ from salon_store.schemas import SCHEMAS
 from salon_store.store import _WITH_RUNS
 from salon_store.tables import REMOVE_RUN
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.records import Battle, Reward, Run, RunPrompt, Score
+from salon_taxonomy.records import Assessment, Battle, Reward, Run, RunPrompt, Score
 
 SCORE = {"suite": "s", "task": "t", "subject_model": "m", "dimension": "d", "judge": "j"}
 RUNS = ("one", "two", "a/b c", "two-more")
@@ -133,6 +133,24 @@ def test_rows_that_a_run_got_after_its_removal_are_never_mixed_with_those_of_bef
         with pytest.raises(InputError, match="the run is there"):
             store.restore("r")
         assert contents(store) == expected
+
+
+def test_an_undo_brings_back_the_last_run_of_a_name_and_nothing_of_an_earlier_one(tmp_path):
+    store = ResultStore.open(tmp_path / "s")
+    run = Run(run_id="r", suite="s", salon_version="1")
+    label = {"run_id": "r", "generation_id": "g", "taxonomy": "t", "label": "l", "present": True, "judge": "j"}
+    store.append("runs", [run], run_id="r")
+    store.append("scores", [Score(run_id="r", prompt_id="first", value=1, **SCORE)], run_id="r")
+    store.append("assessments", [Assessment(assessment_id="first", **label)], run_id="r")
+    store.remove("r")
+    store.append("runs", [run], run_id="r")
+    store.append("scores", [Score(run_id="r", prompt_id="second", value=1, **SCORE)], run_id="r")
+    for _ in range(2):  # removed and put back, twice
+        expected = contents(store)
+        store.remove("r")
+        store.restore("r")
+        assert contents(store) == expected
+    assert store.read("assessments").collect().is_empty()
 
 
 def test_an_undo_that_was_cut_off_goes_on_and_is_done_once(tmp_path, monkeypatch):

@@ -321,6 +321,14 @@ def test_nested_values_of_any_type_are_json(results: Path, value: str, form: str
     assert (json.loads(text) if form == "csv" and value != "12::BIGNUM" else text) == wanted
 
 
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_time_of_day_keeps_the_parts_of_its_second(results: Path, form: str) -> None:
+    done = salon(
+        "sql", results, "SELECT TIME '01:02:03.25' AS t UNION ALL SELECT TIME '01:02:03.75' ORDER BY t", "--format", form
+    )
+    assert done.stdout.count("01:02:03.25") == 1 == done.stdout.count("01:02:03.75")
+
+
 @pytest.mark.parametrize("hours", ["nan", "inf", "1e12", "0.5"])
 def test_a_retention_that_is_no_time_is_refused(results: Path, hours: str) -> None:
     assert salon("vacuum", results, "--retention", hours).exit_code == 2
@@ -342,3 +350,23 @@ def test_no_output_becomes_a_file_of_the_store_that_is_read(results: Path, votes
         assert done.exit_code == 2 and "--output" in done.stderr + str(done.exception), name
     assert {path: path.read_bytes() for path in sorted(results.rglob("*")) if path.is_file()} == before
     assert salon("sql", results, "FROM battles", "--output", results / "mine.csv").exit_code == 0
+
+
+def test_names_that_a_spreadsheet_would_run_are_the_same_after_csv_and_import(tmp_path: Path) -> None:
+    names = ["=a", "-b", "'=c", "@d", "'e", "+f"]
+    about = {"winner": "tie", "mode": "public"}
+    lines = [
+        {"battle_id": f"{name}1", "model_a": name, "model_b": f"x{name}", "rater_id": name, "labels": [name], **about}
+        for name in names
+    ]
+    (tmp_path / "votes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for store in ("one", "two"):
+        assert salon("init", tmp_path / store).exit_code == 0
+    assert salon("import", tmp_path / "one", "battles", tmp_path / "votes.jsonl").exit_code == 0
+    assert salon("sql", tmp_path / "one", "FROM battles", "--output", tmp_path / "out.csv").exit_code == 0
+    assert salon("import", tmp_path / "two", "battles", tmp_path / "out.csv").exit_code == 0
+    query = ("FROM battles ORDER BY battle_id", "--format", "json")
+    one, two = (json.loads(salon("sql", tmp_path / store, *query).stdout) for store in ("one", "two"))
+    assert one == two and len(one) == len(names)
+    again = salon("import", tmp_path / "one", "battles", tmp_path / "out.csv", "--on-duplicate", "skip")
+    assert "0 rows written" in again.stderr

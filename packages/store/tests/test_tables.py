@@ -401,6 +401,14 @@ def test_a_version_can_be_read_back_by_number_and_by_time(store: ResultStore, ba
         store.sql("SELECT 1 FROM battles, runs", at=1)
 
 
+def test_a_time_without_a_zone_is_refused_as_each_machine_would_take_it_for_another(store: ResultStore) -> None:
+    later = datetime(2100, 1, 1)
+    with pytest.raises(InputError, match="needs its zone"):
+        store.read("battles", at=later)
+    with pytest.raises(InputError, match="needs its zone"):
+        store.sql("SELECT count(*) FROM battles", at=later)
+
+
 def test_commits_that_come_meanwhile_and_gaps_change_no_number_in_the_history(store: ResultStore, battles: Battles) -> None:
     for number in range(26):  # the last but one has a checkpoint, so what is before it is read for the history only
         store.append("battles", battles(1, f"{number}-"), run_id=f"run{number}")

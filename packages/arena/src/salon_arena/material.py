@@ -117,6 +117,8 @@ def read_material(folder: Path, prompts: Path, *, compared: bool = True) -> Mate
     for model in models:
         if len(model.name) > _LONGEST_NAME:
             raise InputError(f"a model's name has more than {_LONGEST_NAME} characters", source=model)
+        if without_surrogates(model.name) != model.name:
+            raise InputError("the name of a model's folder is not UTF-8:", source=folder, value=ascii(model.name))
         one = read_generations(model, model.name, known, suffixes=PICTURE_SUFFIXES + VIDEO_SUFFIXES)
         left_out += len(one.left_out)
         for prompt_id in known:
@@ -238,9 +240,7 @@ def read_pairs(path: Path, material: Material) -> tuple[tuple[Generated, Generat
             not in ``material``.
     """
     pairs: dict[str, tuple[Generated, Generated]] = {}
-    for row, pair in _pairs(path, material, _is_drawn):
-        if pair[0].model == pair[1].model:
-            raise row.problem("the two models of a pair are one:", "model_b", value=pair[1].model)
+    for _, pair in _pairs(path, material, _is_drawn):
         pairs.setdefault(pair_key(*pair), pair)
     return tuple(pairs.values())
 
@@ -271,11 +271,25 @@ def read_known_pairs(path: Path, material: Material) -> tuple[KnownPair, ...]:
             wanted ``sample_a`` and ``sample_b`` (0 when absent).
         material: the files that the rows name.
 
+    Returns:
+        The pairs, each once.
+
     Raises:
-        InputError: there is no row, a column is missing, a row names a file that is not in ``material``, or a winner is
-            unknown.
+        InputError: there is no row, a column is missing, a row names a file that is not in ``material``, the two models of a
+            row are one, or a winner is unknown or another one than that of the same pair before.
     """
-    return tuple(KnownPair(*pair, Winner(row.text("winner", allowed=tuple(Winner)))) for row, pair in _pairs(path, material))
+    known: dict[str, KnownPair] = {}
+    for row, pair in _pairs(path, material):
+        this = KnownPair(*pair, Winner(row.text("winner", allowed=tuple(Winner))))
+        before = known.setdefault(this.pair, this)
+        if _winner_of(before) != _winner_of(this):
+            raise row.problem("the same pair has another winner before:", "winner", value=this.winner.value)
+    return tuple(known.values())
+
+
+def _winner_of(known: KnownPair) -> Generated | Winner:
+    """Return the file that wins, or the kind of tie."""
+    return {Winner.MODEL_A: known.a, Winner.MODEL_B: known.b}.get(known.winner, known.winner)
 
 
 def _pairs(
@@ -288,6 +302,8 @@ def _pairs(
     for row in table_rows(path):
         if wanted(row):
             one, other = (_file(row, files, *side) for side in sides)
+            if one.model == other.model:  # no battle, and an answer that names no winner
+                raise row.problem("the two models of a pair are one:", "model_b", value=other.model)
             pairs.append((row, (one, other)))
     if not pairs:
         raise InputError("there is no pair in the file", source=path)
@@ -342,6 +358,9 @@ def _prompt_row(row: TableRow) -> tuple[Prompt, Mapping[str, str]]:
         name, _, check = (part.strip() for part in text.partition(":"))
         if not name or name in points:
             raise row.problem("each test point of a prompt needs a name of its own, not", "test_points", value=text)
+        if len(name) > _LONGEST_NAME:
+            problem = f"the name of a test point, before its colon, has more than {_LONGEST_NAME} characters:"
+            raise row.problem(problem, "test_points", value=name[:80])
         points[name] = check or name
     return _prompt(row), points
 

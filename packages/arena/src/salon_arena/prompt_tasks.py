@@ -10,15 +10,15 @@ have the shares of MEF's Table 2.
 import json
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError, model_validator
 from sqlalchemy import Connection, select
 
 from salon_arena.errors import RefusedError
-from salon_arena.rounds import Growing, RatedItem, RoundsTask, states
-from salon_arena.tables import RATERS
+from salon_arena.rounds import Growing, RatedItem, RoundsTask, states, subject_of
+from salon_arena.tables import ASSIGNMENTS, RATERS, SETTLED, SETTLED_ANSWERS
 from salon_arena.tasks import Payload
 from salon_judges.formats.magic_bench_377_labels import capability, point, points, scenarios, target_shares, taxonomy
 
@@ -206,11 +206,28 @@ class Accepted:
     group: str | None
 
 
+_INSPECTED: Final = (
+    select(ASSIGNMENTS.c.subject)
+    .select_from(SETTLED_ANSWERS)
+    .where(SETTLED.c.kind == KINDS["auditor"])
+    .order_by(SETTLED.c.number)
+)
+
+
 def written(connection: Connection) -> list[tuple[str, Accepted | None]]:
-    """Return each slot that has a prompt, with the accepted prompt or None."""
+    """Return each slot that has a prompt, with the accepted prompt or None.
+
+    Inspected slots come first, in the order of their inspections: what is inspected later moves no accepted prompt.
+    """
+    inspections = connection.execute(_INSPECTED).scalars().all()
+    place_of = {subject: place for place, subject in reversed(list(enumerate(inspections)))}
+    inspected_as = partial(subject_of, KINDS["auditor"], role="auditor")
+    slots_written = sorted(
+        prompt_states(connection).items(), key=lambda slot: place_of.get(inspected_as(slot[0]), len(inspections))
+    )
     groups: dict[str, str | None] = dict(connection.execute(select(RATERS.c.rater_id, RATERS.c.occupation)).all())
     prompts: list[tuple[str, Accepted | None]] = []
-    for subject, state in prompt_states(connection).items():
+    for subject, state in slots_written:
         text = state.accepted
         if text is None:
             prompts.append((subject, None))

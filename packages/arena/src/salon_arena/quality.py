@@ -23,7 +23,7 @@ from salon_arena.tasks import Draft, instant, seen_among
 from salon_ranking.agreement import UndefinedError, cohen_kappa
 from salon_ranking.raters import RaterPolicy, audit_sample, check_raters
 from salon_ranking.uncertainty.proportions import wilson_interval
-from salon_taxonomy.records import Side
+from salon_taxonomy.records import Side, Winner
 
 DAY: Final = 86_400_000_000
 """Microseconds."""
@@ -33,6 +33,7 @@ AUDITS_WANTED: Final = 8
 """Fewer audits of one expert decide nothing."""
 POLICY: Final = RaterPolicy()
 _SEED_BITS: Final = 63
+_TIES: Final = (Winner.BOTH_GOOD, Winner.BOTH_BAD)
 
 
 # Qualification
@@ -45,8 +46,9 @@ def rounds(connection: Connection, rater_id: str) -> int:
 
 
 def tested(connection: Connection, rater_id: str) -> int:
-    """Return how many pairs of the present test the expert has answered."""
-    return len(_test_answers(connection, rater_id, rounds(connection, rater_id) + 1))
+    """Return how many pairs of the present test the expert has answered, or cannot be shown."""
+    number = rounds(connection, rater_id) + 1
+    return len(_test_answers(connection, rater_id, number)) + _void(connection, rater_id, number)
 
 
 def certified(connection: Connection, rater_id: str, now: int, days: float) -> bool:
@@ -61,10 +63,13 @@ def certified(connection: Connection, rater_id: str, now: int, days: float) -> b
 
 
 def certify(connection: Connection, rater_id: str, wanted: int, now: int, suspended_days: float) -> None:
-    """Write the certificate when the last pair of a test was answered; who fails is suspended, and then tested again."""
+    """Write the certificate when the last pair of a test was answered; who fails is suspended, and then tested again.
+
+    Pairs whose files cannot be shown are left out of the test.
+    """
     number = rounds(connection, rater_id) + 1
     answers = _test_answers(connection, rater_id, number)
-    if len(answers) < wanted:
+    if not answers or len(answers) + _void(connection, rater_id, number) < wanted:
         return
     answered, expected = zip(*answers, strict=True)
     agreement = sum(one == other for one, other in answers) / len(answers)
@@ -79,16 +84,33 @@ def certify(connection: Connection, rater_id: str, wanted: int, now: int, suspen
         suspend(connection, [rater_id], now + int(suspended_days * DAY))
 
 
+def _void(connection: Connection, rater_id: str, number: int) -> int:
+    """Return how many pairs of a round could not be shown to the expert."""
+    this = (ASSIGNMENTS.c.rater_id == rater_id) & (ASSIGNMENTS.c.kind == "qualification") & (ASSIGNMENTS.c.state == "void")
+    query = select(func.count()).where(this & ASSIGNMENTS.c.subject.startswith(_round(number), autoescape=True))
+    return connection.execute(query).scalar_one()
+
+
+def _round(number: int) -> str:
+    """Return how the subjects of a round begin."""
+    return f"qualification\x1f{number}\x1f"
+
+
 def _test_answers(connection: Connection, rater_id: str, number: int) -> list[tuple[str, str]]:
     """Given and expected outcome of each answered pair of a round, as first, second, or a kind of tie."""
     query = (
         select(SETTLED.c.winner, ASSIGNMENTS.c.payload)
         .join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == SETTLED.c.assignment_id)
         .where((SETTLED.c.rater_id == rater_id) & (SETTLED.c.kind == "qualification"))
-        .where(ASSIGNMENTS.c.subject.startswith(f"qualification\x1f{number}\x1f", autoescape=True))
+        .where(ASSIGNMENTS.c.subject.startswith(_round(number), autoescape=True))
     )
     rows = [(winner, json.loads(text)) for winner, text in connection.execute(query)]
-    return [(_named(winner, payload), _named(payload["expected"], payload)) for winner, payload in rows]
+    return [(_met(winner, payload["expected"], payload), _named(payload["expected"], payload)) for winner, payload in rows]
+
+
+def _met(winner: str, expected: str, payload: dict[str, Any]) -> str:
+    """Return the named outcome; where ``tie`` is expected, both kinds of tie are that, as for anchors."""
+    return expected if expected == Winner.TIE and winner in _TIES else _named(winner, payload)
 
 
 def _named(winner: str, payload: dict[str, Any]) -> str:

@@ -467,7 +467,7 @@ class _Release:
                 continue
             if state.agreed is None and len({state.values(each) for each in state.said}) > 1:
                 self.left_out.append(f"{file.prompt_id} of {file.model}, sample {file.sample}: its raters differ.")
-            elif state.rejected:
+            elif state.state == "rejected":  # and no adjudicator decided
                 self.left_out.append(f"{file.prompt_id} of {file.model}, sample {file.sample}: an auditor rejected its labels.")
             else:
                 yield file, answered, state

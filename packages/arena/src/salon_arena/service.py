@@ -16,6 +16,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
+from salon_arena import quality
 from salon_arena.battles import BattleRules, BattleTask
 from salon_arena.blind import BlindMedia, BlindSet
 from salon_arena.board import LiveBoard
@@ -222,7 +223,7 @@ class WorkService:
             raise RefusedError(410, "task_closed")
         prepared = self._media.prepared(files_of(json.loads(row.payload)))
         if isinstance(prepared, Unscored):
-            self.database.write(lambda connection: _void(connection, assignment_id))
+            self.database.write(lambda connection: _void(connection, assignment_id, self.clock()))
             raise RefusedError(410, "task_closed")
         return prepared
 
@@ -340,11 +341,15 @@ def _ended(connection: Connection) -> bool:
     return connection.execute(_ENDED).first() is not None
 
 
-def _void(connection: Connection, assignment_id: str) -> None:
-    """Close an open task."""
+def _void(connection: Connection, assignment_id: str, now: int) -> None:
+    """Close an open task; a qualification test whose other pairs were answered ends with it."""
     open_task = (ASSIGNMENTS.c.assignment_id == assignment_id) & (ASSIGNMENTS.c.state == "open")
     if connection.execute(update(ASSIGNMENTS).where(open_task).values(state="void")).rowcount:
         bind(connection, ASSIGNMENTS, assignment_id)
+        row = connection.execute(select(ASSIGNMENTS).where(ASSIGNMENTS.c.assignment_id == assignment_id)).one()
+        if row.kind == "qualification":
+            payload = json.loads(row.payload)
+            quality.certify(connection, row.rater_id, payload["pairs_of_test"], now, payload["suspended_days"])
 
 
 def _note_sent(connection: Connection, rater_id: str, assignment_id: str, digests: Sequence[str], number: int) -> None:

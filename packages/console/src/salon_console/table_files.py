@@ -310,7 +310,7 @@ def _text(series: "pl.Series") -> "pl.Series":
     import polars as pl
 
     kind = series.dtype
-    if kind.base_type() == pl.Datetime:
+    if kind.base_type() in (pl.Datetime, pl.Time):  # a cast to text leaves out parts of a second
         return series.dt.to_string("iso:strict")
     if kind.is_temporal() or kind.is_decimal():
         return series.cast(pl.String)

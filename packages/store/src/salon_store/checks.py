@@ -22,6 +22,8 @@ _MEANING = {
     pl.Datetime: "a time with its zone",
     pl.List: "a list of texts",
 }
+_FIRST, _LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
+"""The times that Python has values for."""
 _TEXTS = (pl.String, pl.Categorical, pl.Enum)
 
 
@@ -119,7 +121,7 @@ def _typed(series: pl.Series, column: Column, schema: TableSchema, source: str |
             source=source,
             row=None if row is None else row + 1,
             column=series.name,
-            value=None if row is None else series[row],
+            value=None if row is None else _shown(series, row),
         )
     typed = series.cast(column.dtype, strict=False)
     lost = _first(typed.is_null() & series.is_not_null())
@@ -130,7 +132,7 @@ def _typed(series: pl.Series, column: Column, schema: TableSchema, source: str |
             source=source,
             row=lost + 1,
             column=series.name,
-            value=series[lost],
+            value=_shown(series, lost),
         )
     return typed
 
@@ -164,7 +166,7 @@ def _refuse_broken_rows(frame: pl.DataFrame, schema: TableSchema, source: str | 
                 source=source,
                 row=None if row is None else row + 1,
                 column=name,
-                value=None if row is None else frame[name][row],
+                value=None if row is None else _shown(frame[name], row),
                 allowed=allowed,
             )
 
@@ -174,6 +176,8 @@ def _limits(name: str, column: Column) -> Iterator[tuple[str, pl.Expr, tuple[str
     here = pl.col(name)
     if not column.nullable:
         yield "a value is needed here, not null", here.is_null(), None
+    if column.dtype.base_type() == pl.Datetime:
+        yield "expected a time between the years 1 and 9999, got", ~here.is_between(_FIRST, _LAST), None
     if column.dtype == pl.Float64:
         yield "a finite number is needed here, not", ~here.is_finite(), None
     if column.allowed is not None:
@@ -199,6 +203,15 @@ def _limits(name: str, column: Column) -> Iterator[tuple[str, pl.Expr, tuple[str
         yield f"expected at most {column.at_most:g}, got", here > column.at_most, None
     if column.below is not None:
         yield f"expected less than {column.below:g}, got", here >= column.below, None
+
+
+def _shown(series: pl.Series, row: int) -> object:
+    """Return a value for an error: lists as lists; times that Python has no value for as counts of their unit."""
+    if isinstance(series.dtype, pl.List | pl.Array):
+        return series.slice(row, 1).to_list()[0]
+    if isinstance(series.dtype, pl.Datetime) and series.is_not_null()[row] and not series.dt.year().is_between(1, 9999)[row]:
+        return f"{series.cast(pl.Int64)[row]} {series.dtype.time_unit}"
+    return series[row]
 
 
 def _first(broken: pl.Series) -> int | None:

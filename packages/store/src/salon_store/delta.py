@@ -138,11 +138,13 @@ class DeltaLog:
 
         Raises:
             DamagedTableError: when the log is missing or cannot be read.
-            InputError: when there is no such version.
+            InputError: when there is no such version, or a time has no zone.
         """
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
 
+        if isinstance(at, datetime) and at.tzinfo is None:  # each machine would take it for another moment
+            raise InputError("a time needs its zone, such as 2026-01-31T12:00:00Z, not", value=at.isoformat())
         try:
             table = DeltaTable(self.url, storage_options=self._options)
             if at is not None:

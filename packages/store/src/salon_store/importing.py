@@ -7,12 +7,14 @@ default where null is not allowed; a list is a JSON array or texts separated by 
 import csv
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
 from pydantic import ValidationError
 
+from salon_console.table_files import FORMULA
 from salon_store.checks import checked, frame_of
 from salon_store.errors import DuplicateKeyError, RowError
 from salon_store.schemas import Column, TableSchema, table_schema
@@ -130,11 +132,29 @@ def _from_csv(path: Path, schema: TableSchema, on_bytes: Callable[[int], None]) 
     except pl.exceptions.PolarsError as error:
         raise _broken_csv(path, len(header), str(error).splitlines()[0]) from error
     on_bytes(path.stat().st_size)
+    texts = texts.with_columns(pl.all().str.replace(f"^'({FORMULA})", "$1"))  # as csv_text
     typed = [
         _from_texts(texts[name], schema.columns[name], schema, path) if name in schema.columns else texts[name]
         for name in texts.columns
     ]
-    return checked(pl.DataFrame(typed), schema, source=path)
+    frame = checked(pl.DataFrame(typed), schema, source=path)
+    if texts.width and texts[texts.columns[-1]].has_nulls():
+        _refuse_short_rows(path, len(header))
+    return frame
+
+
+def _refuse_short_rows(path: Path, width: int) -> None:
+    """Refuse a row with fewer cells than the header, which the quick reader fills up with nulls.
+
+    Raises:
+        InputError: for the first such row.
+    """
+    with path.open(newline="", encoding="utf-8-sig") as file, suppress(csv.Error):
+        rows = csv.reader(file)
+        next(rows, None)
+        for number, cells in enumerate(rows, start=1):
+            if len(cells) < width:
+                raise InputError(f"expected {width} cells, got {len(cells)}", source=path, row=number, line=rows.line_num)
 
 
 def _header(path: Path) -> list[str]:

@@ -259,7 +259,7 @@ def _read_file(connection: "duckdb.DuckDBPyConnection", name: str, path: Path) -
     if reader is None:
         raise QueryError("unknown kind of file", source=path, value=path.suffix, allowed=list(_FILE_READERS))
     try:
-        connection.execute(f"CREATE TEMP TABLE {identifier(name)} AS FROM {reader}({literal(str(path))})")
+        connection.execute(f"CREATE TEMP TABLE {identifier(name)} AS FROM {reader}({literal(file_pattern(path))})")
     except duckdb.Error as error:
         raise QueryError("the file cannot be read", source=path, value=str(error).partition("\n")[0][:200]) from error
 

@@ -413,7 +413,8 @@ class ResultStore:
             }
             if now["runs"].height:
                 raise there_again
-            rows = {name: self._tables[name].removed_rows(run_id) for name in now}
+            since = self._tables["runs"].removed_were_added(run_id)  # a run of this name that was removed earlier stays away
+            rows = {name: self._tables[name].removed_rows(run_id, since) for name in now}
             # A call that was cut off added all rows of some tables. Any others were added after the removal.
             back = [name for name in rows if rows[name].height and now[name].height]
             same = all(_same_rows(rows[name], now[name], SCHEMAS[name].key) for name in back)

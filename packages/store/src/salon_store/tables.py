@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path, PurePath
 from typing import Literal, TypeAlias, TypeVar
 from uuid import uuid4
@@ -250,16 +250,28 @@ class StoreTable:
             for new_file in written:
                 self._discard(new_file)
 
-    def removed_rows(self, run_id: str) -> pl.DataFrame:
+    def removed_rows(self, run_id: str, since: datetime | None = None) -> pl.DataFrame:
         """Return the rows of a run that :meth:`remove_run` deleted last; none if it deleted none, or they are back.
+
+        Args:
+            run_id: the run.
+            since: what was deleted before belongs to an earlier run of the same name and is left out; None: whenever.
 
         Raises:
             InputError: when `salon store vacuum` removed the files that had them.
         """
         for change in self.log.history():
             if change.run_id == run_id and change.operation == REMOVE_RUN:
+                if since is not None and change.at < since:
+                    break
                 return self.scan(change.version - 1).filter(pl.col("run_id") == run_id).collect()
         return self.schema.empty()
+
+    def removed_were_added(self, run_id: str) -> datetime | None:
+        """Return when the rows of a run were added that :meth:`remove_run` deleted last; None where it is not known."""
+        changes = [change for change in self.log.history() if change.run_id == run_id]
+        last = next((place for place, change in enumerate(changes) if change.operation == REMOVE_RUN), len(changes))
+        return next((change.at for change in changes[last + 1 :] if change.operation != REMOVE_RUN), None)
 
     def vacuum(self, retention: timedelta) -> list[str]:
         """Remove files that no version of the last ``retention`` has, by the storage's own clock; returns their names.
