@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeGuard
 
 from salon_taxonomy.answers import (
     MagicMirrorAnswer,
@@ -89,7 +89,7 @@ class Batch:
             raise InputError(
                 f"needs a list of {len(self.texts)} values, one for each completion, not", column=name, value=length
             )
-        return values  # type: ignore[no-any-return]
+        return values
 
     def said(self, grammar: str) -> list[Outcome[Any]]:
         """Return every completion, read by a grammar.
@@ -201,10 +201,10 @@ def _of_one_id(ids: Sequence[Any]) -> list[Sequence[int]]:
 
 
 def _has_ids(value: object) -> bool:
-    return _is_list(value) and any(each is not None for each in value)  # type: ignore[attr-defined]
+    return _is_list(value) and any(each is not None for each in value)
 
 
-def _is_list(value: object) -> bool:
+def _is_list(value: object) -> TypeGuard[Sequence[Any]]:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
