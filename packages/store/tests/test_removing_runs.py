@@ -1,6 +1,7 @@
 """Rows of one run are removed and put back; every other row, and everything else about the store, stays."""
 
 import os
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -151,6 +152,23 @@ def test_an_undo_brings_back_the_last_run_of_a_name_and_nothing_of_an_earlier_on
         store.restore("r")
         assert contents(store) == expected
     assert store.read("assessments").collect().is_empty()
+
+
+def test_an_undo_brings_all_back_where_the_clock_of_the_writer_was_ahead(tmp_path, monkeypatch):
+    store = ResultStore.open(tmp_path / "s")
+    for table, rows in rows_of("one", 2).items():
+        store.append(table, rows, run_id="one")
+    expected = contents(store)
+    store.remove("one")
+    listed = DeltaLog.history
+
+    def history(log):
+        ahead = timedelta(hours=1)
+        return [each if each.operation == REMOVE_RUN else replace(each, at=each.at + ahead) for each in listed(log)]
+
+    monkeypatch.setattr(DeltaLog, "history", history)
+    store.restore("one")
+    assert contents(store) == expected
 
 
 def test_an_undo_that_was_cut_off_goes_on_and_is_done_once(tmp_path, monkeypatch):

@@ -413,7 +413,7 @@ class ResultStore:
             }
             if now["runs"].height:
                 raise there_again
-            since = self._tables["runs"].removed_were_added(run_id)  # a run of this name that was removed earlier stays away
+            since = self._tables["runs"].removed_at(run_id)  # what went before was of another run
             rows = {name: self._tables[name].removed_rows(run_id, since) for name in now}
             # A call that was cut off added all rows of some tables. Any others were added after the removal.
             back = [name for name in rows if rows[name].height and now[name].height]

@@ -267,11 +267,10 @@ class StoreTable:
                 return self.scan(change.version - 1).filter(pl.col("run_id") == run_id).collect()
         return self.schema.empty()
 
-    def removed_were_added(self, run_id: str) -> datetime | None:
-        """Return when the rows of a run were added that :meth:`remove_run` deleted last; None where it is not known."""
-        changes = [change for change in self.log.history() if change.run_id == run_id]
-        last = next((place for place, change in enumerate(changes) if change.operation == REMOVE_RUN), len(changes))
-        return next((change.at for change in changes[last + 1 :] if change.operation != REMOVE_RUN), None)
+    def removed_at(self, run_id: str) -> datetime | None:
+        """Return when :meth:`remove_run` deleted rows of a run last; None if it never did."""
+        removals = (change.at for change in self.log.history() if change.run_id == run_id and change.operation == REMOVE_RUN)
+        return next(removals, None)
 
     def vacuum(self, retention: timedelta) -> list[str]:
         """Remove files that no version of the last ``retention`` has, by the storage's own clock; returns their names.
