@@ -165,7 +165,7 @@ def judge_together(plans: Sequence[RunPlan], store: StoreAddress) -> Panel:
 
 
 def _settings(plans: Sequence[RunPlan]) -> dict[str, Digestible]:
-    """Return what the row of a panel's run says: the file of its suite; of shards, the run that all of them make together."""
+    """Return the settings of a panel's run: the file of its suite, and the whole of which it is a shard."""
     settings: dict[str, Digestible] = {}
     if plans[0].suite_file is not None:
         settings["suite_file"] = plans[0].suite_file

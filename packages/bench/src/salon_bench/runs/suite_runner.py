@@ -390,7 +390,7 @@ class _Workers:
             self._keep(result, generations)
 
     def _keep(self, result: CaseResult, generations: tuple[Generation, ...]) -> None:
-        """Write the rows of a case; those of a case with a lost question wait until it is asked again, or the run ends."""
+        """Write the rows of a case, or keep those of a case with a lost question until the run ends."""
         session = self._session
         session.reasons.update(verdict.reason for verdict in result.verdicts if isinstance(verdict, Unscored))
         if result.lost:
