@@ -134,9 +134,7 @@ def _from_csv(path: Path, schema: TableSchema, on_bytes: Callable[[int], None]) 
     on_bytes(path.stat().st_size)
     # as csv_text; the sign is looked for first, since the pattern costs a third of the whole reading
     escaped = pl.all().str.starts_with("'")
-    texts = texts.with_columns(
-        pl.when(escaped).then(pl.all().str.replace(f"^'({FORMULA})", "$1")).otherwise(pl.all())
-    )
+    texts = texts.with_columns(pl.when(escaped).then(pl.all().str.replace(f"^'({FORMULA})", "$1")).otherwise(pl.all()))
     typed = [
         _from_texts(texts[name], schema.columns[name], schema, path) if name in schema.columns else texts[name]
         for name in texts.columns
